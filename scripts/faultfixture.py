@@ -70,8 +70,8 @@ class Layout:
 
 
 def numbers(line):
-    """What a step's line says of the training; its time is another every time."""
-    return {key: value for key, value in line.items() if key not in ("step", "time_s")}
+    """What a step's line says of the training; its times are others every time."""
+    return {key: value for key, value in line.items() if key in ("loss", "grad_norm", "lr", "epoch")}
 
 
 class Fixture:

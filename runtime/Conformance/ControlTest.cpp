@@ -93,6 +93,29 @@ TYPED_TEST(ControlConformance, MeetsAndPassesWordsOn) {
   EXPECT_EQ(this->ends(), this->all(kGood));
 }
 
+/// A thread beside the one that meets has no other way to come to terms.
+TYPED_TEST(ControlConformance, PassesWordsOnWithoutAMeeting) {
+  this->start([](ControlPlane &plane) {
+    // Each writes what it has to say first, and then that it has.
+    size_t own = static_cast<size_t>(plane.rank()), said = 3;
+    for (uint64_t round = 1; round <= 20; ++round) {
+      if (round % 3 == own) {
+        plane.post(own, 10 * round);
+        plane.post(said, round);
+      }
+      for (int look = 0; plane.find(said) < round; ++look) {
+        if (look == 5000)
+          return kWrong;
+        nap(1);
+      }
+      if (plane.find(round % 3) != 10 * round)
+        return kWrong;
+    }
+    return kGood;
+  });
+  EXPECT_EQ(this->ends(), this->all(kGood));
+}
+
 TYPED_TEST(ControlConformance, AgreesOnTheGreatest) {
   this->start([](ControlPlane &plane) {
     // One agreement follows on another, with nothing in between.

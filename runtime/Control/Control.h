@@ -68,6 +68,9 @@ struct StepRecord {
   bool isEvaluated = false;
   double evalLoss = 0, evalSeconds = 0;
   double time = 0; ///< When the step ended, in seconds since 1970.
+  /// The newest checkpoint that is on storage; 0: told before, or there is
+  /// none.
+  int64_t savedStep = 0;
 };
 
 } // namespace accel::rt

@@ -44,8 +44,9 @@ public:
   virtual Status agree(int64_t &value) = 0;
 
   /// Writes a word of the board, which all ranks find there after the next
-  /// barrier or agreement. Between two of them one rank writes a word. Does not
-  /// wait for others.
+  /// barrier or agreement, and without one within a second; those of one thread
+  /// in the order in which it wrote them. Between two of them one rank writes a
+  /// word. Does not wait for others.
   virtual void post(size_t word, uint64_t value) = 0;
   virtual uint64_t find(size_t word) const = 0;
 

@@ -160,6 +160,7 @@ bool Keeper::tick() {
   }
   bool waits = false;
   if (machines.leads() && machines.numMachines() > 1) {
+    bringWords(); // also those for which nobody meets
     bringArrival();
     waits = head.here.load() != head.everywhere.load();
   }
@@ -229,12 +230,8 @@ void Keeper::tellEnd() {
 // Meetings
 //===----------------------------------------------------------------------===//
 
-/// Of a machine's leader: what its ranks posted, and that they came.
-void Keeper::bringArrival() {
-  uint32_t turn = shared.head().here.load();
-  if (turn == broughtTurn)
-    return;
-  broughtTurn = turn;
+/// Of a machine's leader: what its ranks posted.
+void Keeper::bringWords() {
   constexpr size_t kMost =
       (NetworkService::kMaxMessage - sizeof(Header)) / (2 * sizeof(uint64_t));
   std::vector<uint64_t> pairs;
@@ -257,6 +254,15 @@ void Keeper::bringArrival() {
       flush();
   }
   flush();
+}
+
+/// Of a machine's leader: that its ranks came, after what they posted before.
+void Keeper::bringArrival() {
+  uint32_t turn = shared.head().here.load();
+  if (turn == broughtTurn)
+    return;
+  broughtTurn = turn;
+  bringWords();
   int64_t value = shared.head().came[turn % 2].load();
   if (rank() == 0)
     return arrive(turn, value);

@@ -91,6 +91,7 @@ private:
   bool tick();
   void tellSigns();
   void tellEnd();
+  void bringWords();
   void bringArrival();
   void arrive(uint32_t turn, int64_t value);
   void lookForLost();

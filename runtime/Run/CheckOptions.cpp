@@ -115,6 +115,8 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
     return Status::error("option '--save-every' expects --checkpoint");
   if (options.keep && options.checkpoint.empty())
     return Status::error("option '--keep' expects --checkpoint");
+  if (options.checkpointSync && options.checkpoint.empty())
+    return Status::error("option '--checkpoint-sync' expects --checkpoint");
   if (!options.keepBest.empty() && options.checkpoint.empty())
     return Status::error("option '--keep-best' expects --checkpoint");
   if (!options.resume.empty() && !options.steps)

@@ -11,7 +11,7 @@
 #include "Run/StepReports.h"
 #include "Run/Supervisor.h"
 #include "Run/Trace.h"
-#include "State/Checkpoint.h"
+#include "State/CheckpointWriter.h"
 #include "State/GivenWeights.h"
 #include "State/Resume.h"
 #include "State/SavedWeights.h"
@@ -260,6 +260,7 @@ Status Launch::identify(Identity &identity) const {
   addCount("--threads", options.threads);
   addCount("--poison", options.poison || options.poisonIfExecuted);
   addCount("--save-every", options.saveEvery);
+  addCount("--checkpoint-sync", options.checkpointSync);
   addCount("--keep", options.keep);
   addCount("--eval-every", options.evalEvery);
   add("--keep-best", options.keepBest);
@@ -351,6 +352,13 @@ Status Launch::makeFiles() {
                          !fleet           ? Writers::Here
                          : fleet->leads() ? Writers::Led
                                           : Writers::Joined));
+  constexpr uint64_t kWorthALine = uint64_t(256) << 20;
+  if (uint64_t bytes = checkpoints.heldBytes();
+      checkpoints.isInBackground() && bytes >= kWorthALine && options.progress)
+    options.progress("checkpoints are written from a copy of the states, " +
+                     std::to_string(bytes >> 20) +
+                     " MiB of all ranks together, beside the plan; "
+                     "--checkpoint-sync does without, and steps wait");
   if (call.entry != "step" || !device->executes || !options.begin)
     return Status();
   int64_t before = resumes ? resume.step() : 0;

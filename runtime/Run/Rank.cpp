@@ -8,7 +8,7 @@
 #include "Run/Evaluate.h"
 #include "Run/Trace.h"
 #include "Run/Train.h"
-#include "State/Checkpoint.h"
+#include "State/CheckpointWriter.h"
 #include "State/SavedWeights.h"
 
 #include <cerrno>
@@ -195,9 +195,12 @@ Status runRank(const Job &job, ControlPlane &control) {
   ACCEL_RT_RETURN_IF_ERROR(executor.run("load"));
   io.staging = {};
   std::unique_ptr<CheckpointWriter> writer;
-  if (job.checkpoints)
-    writer = std::make_unique<CheckpointWriter>(*job.checkpoints, *program,
-                                                coordinates, executor, control);
+  if (job.checkpoints) {
+    writer = std::make_unique<CheckpointWriter>(
+        *job.checkpoints, *program, coordinates, executor, pool, control);
+    ACCEL_RT_RETURN_IF_ERROR(writer->prepare());
+    self.reservedBytes += writer->copyBytes();
+  }
   RankParts parts{job,     rank,    *program, coordinates, executor,
                   *device, control, io,       evalIo,      writer.get()};
   ACCEL_RT_RETURN_IF_ERROR(parts.noteCall("load", /*first=*/true));

@@ -88,6 +88,7 @@ StepResult stepResult(const Job &job, int64_t number) {
     result.evalLoss = record.evalLoss;
   result.evalSeconds = record.evalSeconds;
   result.time = record.time;
+  result.savedStep = record.savedStep;
   if (job.call.hasData)
     result.epoch = job.call.data.epochsAfter(result.step);
   DType *types[] = {&result.lossType, &result.gradNormType,

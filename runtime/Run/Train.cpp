@@ -7,7 +7,7 @@
 #include "Run/Evaluate.h"
 #include "State/SavedWeights.h"
 
-#include "State/Checkpoint.h"
+#include "State/CheckpointWriter.h"
 #include "State/Resume.h"
 #include <algorithm>
 #include <chrono>
@@ -87,15 +87,22 @@ public:
     saved = self.firstStep;
     for (int64_t k = 0; k < parts.job.repeats && !isOver; ++k)
       ACCEL_RT_RETURN_IF_ERROR(runStep(k));
-    return Status();
+    return parts.checkpoints ? parts.checkpoints->finish() : Status();
   }
 
 private:
   Status runStep(int64_t k);
   Status follow(int64_t k, int64_t finished, StepRecord &record);
-  Status save(int64_t finished) {
+  /// `isLast`: nothing goes on meanwhile that could be told of.
+  Status save(int64_t finished, bool isLast) {
     saved = finished;
-    return parts.checkpoints->save(finished, best);
+    ACCEL_RT_RETURN_IF_ERROR(parts.checkpoints->save(finished, best));
+    return isLast ? parts.checkpoints->finish() : Status();
+  }
+  /// The newest checkpoint that is on storage, if it has not been told of.
+  int64_t takeNewest() {
+    int64_t newest = parts.checkpoints ? parts.checkpoints->newest() : 0;
+    return newest == toldNewest ? 0 : (toldNewest = newest);
   }
   void tellBest() {
     self.bestStep = best.step;
@@ -110,8 +117,9 @@ private:
   const RunOptions &options;
   RankControl &self;
   BestEvaluation best;
-  int64_t saved = 0; ///< The step of the newest checkpoint.
-  bool isOver = false;
+  int64_t saved = 0;      ///< The step of the newest checkpoint.
+  int64_t toldNewest = 0; ///< Of those that are on storage.
+  bool isOver = false, hasEvaluated = false;
 };
 
 Status Steps::runStep(int64_t k) {
@@ -130,10 +138,13 @@ Status Steps::runStep(int64_t k) {
   isOver = verdict != GoOn;
   if (verdict == Interrupted) {
     self.interruptedAt = k;
-    return saved == io.finishedSteps ? Status() : save(io.finishedSteps);
+    return saved == io.finishedSteps ? Status()
+                                     : save(io.finishedSteps, /*isLast=*/true);
   }
   if (isOver)
     return Status();
+  if (parts.checkpoints)
+    ACCEL_RT_RETURN_IF_ERROR(parts.checkpoints->look());
   double start = now();
   ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("step"));
   ACCEL_RT_RETURN_IF_ERROR(parts.noteCall("step", /*first=*/k == 0));
@@ -142,6 +153,7 @@ Status Steps::runStep(int64_t k) {
   record.time = timeOfDay();
   self.command[0] = RankControl::kBetweenRuns;
   ACCEL_RT_RETURN_IF_ERROR(follow(k, io.finishedSteps + 1, record));
+  record.savedStep = takeNewest();
   parts.control.report(k, seconds, record);
   self.runsDone.fetch_add(1);
   return Status();
@@ -167,7 +179,11 @@ Status Steps::follow(int64_t k, int64_t finished, StepRecord &record) {
   // last.
   bool savesFirst = saves && !(evaluates && watches());
   if (savesFirst)
-    ACCEL_RT_RETURN_IF_ERROR(save(finished));
+    ACCEL_RT_RETURN_IF_ERROR(save(finished, isLast));
+  // One that works once does so again: then a checkpoint is written meanwhile.
+  if (evaluates && parts.checkpoints && !hasEvaluated)
+    ACCEL_RT_RETURN_IF_ERROR(parts.checkpoints->finish());
+  hasEvaluated |= evaluates;
   if (evaluates)
     ACCEL_RT_RETURN_IF_ERROR(
         evaluate(parts, *parts.job.eval, parts.evalIo, record));
@@ -187,7 +203,7 @@ Status Steps::follow(int64_t k, int64_t finished, StepRecord &record) {
     saves |=
         parts.checkpoints && (isOver || (isBest && !options.keepBest.empty()));
   }
-  return saves && !savesFirst ? save(finished) : Status();
+  return saves && !savesFirst ? save(finished, isLast || isOver) : Status();
 }
 
 } // namespace

@@ -182,10 +182,10 @@ class Disk:
 
 
 def steps_said(text):
-    """The checkpoints that whoever reads the lines knows of: their step's line, or the
-    run's, comes after them."""
+    """The checkpoints that whoever reads the lines knows of: a step's line names the newest
+    that is on storage, and the run's comes after all."""
     said = [json.loads(line) for line in text.decode().splitlines()]
-    newest = max((line["step"] for line in said if "step" in line), default=0)
+    newest = max((line.get("checkpoint", 0) for line in said), default=0)
     ended = any("step" not in line for line in said)
     return [step for step in DUE if step <= newest or ended]
 

@@ -80,15 +80,17 @@ def digest(files):
 
 
 def steps_told(stdout):
-    """The losses of the steps' lines, and whether the line of the whole run came."""
-    losses, ended = {}, False
+    """The losses of the steps' lines, whether the line of the whole run came, and the newest
+    checkpoint that they tell of."""
+    losses, ended, newest = {}, False, 0
     for line in stdout.splitlines():
         said = json.loads(line)
         if "step" in said:
             losses[said["step"]] = (said["loss"], said["grad_norm"])
+            newest = said.get("checkpoint", newest)
         else:
             ended = True
-    return losses, ended
+    return losses, ended, newest
 
 
 def is_temporary(name):
@@ -109,7 +111,7 @@ class Bench:
         self.prepare()
         # Twenty samples of eight tokens; only a run that is told so reads them.
         (self.base / "tokens.bin").write_bytes(bytes(i * 7 % 256 for i in range(2 * 8 * 20)))
-        self.losses, _ = steps_told(self.must(*self.train("--checkpoint", "c")))
+        self.losses, _, _ = steps_told(self.must(*self.train("--checkpoint", "c")))
         self.checkpoints = self.saved(self.base / "c")
         if sorted(self.checkpoints) != DUE or sorted(self.losses) != list(range(1, STEPS + 1)):
             raise Failed(f"expected checkpoints of steps {DUE}, found {sorted(self.checkpoints)}")
@@ -144,13 +146,13 @@ class Bench:
         return sorted(found)
 
     def check_losses(self, stdout, first=1):
-        losses, ended = steps_told(stdout)
+        losses, ended, newest = steps_told(stdout)
         for step, pair in losses.items():
             if self.losses[step] != pair:
                 raise Failed(f"step {step} has {pair}, undisturbed {self.losses[step]}")
         if ended and list(losses) != list(range(first, STEPS + 1)):
             raise Failed(f"expected the steps from {first} on, found {list(losses)}")
-        return losses, ended
+        return ended, newest
 
     def check_goes_on(self, folder, newest):
         """A run that nobody disturbs goes on in `folder`, a copy of which it gets, with
@@ -222,9 +224,9 @@ class Train(Scenario):
 
     def check(self, folder, status, stdout, stderr):
         found = self.bench.check_whole(folder / "c")
-        losses, ended = self.bench.check_losses(stdout, self.first)
-        # A step's line, or the run's, comes after its checkpoint.
-        told = [step for step in DUE if max(losses, default=0) >= step or ended]
+        ended, newest = self.bench.check_losses(stdout, self.first)
+        # A step's line names the newest that is there; the run's comes after all.
+        told = [step for step in DUE if newest >= step or ended]
         lost = [step for step in self.before + told if step not in found]
         if lost or (status == 0 and not ended):
             raise Failed(f"lost: expected the checkpoints of {told}, found {found}")

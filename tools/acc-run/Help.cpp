@@ -85,7 +85,12 @@ take it only from where you would take a program.
                   saved; a second signal, half a second later or after that,
                   ends the run at once. Signals that are ignored when acc-run
                   starts (nohup, &) stay ignored
-  --save-every K  and after every step whose number K divides
+  --save-every K  and after every step whose number K divides. Steps wait until
+                  the states are copied; the copy, which takes as much memory
+                  again, is written meanwhile
+  --checkpoint-sync
+                  write them from where they lie, without that memory, and let
+                  steps wait
   --keep N        only the newest N checkpoints of DIR: the oldest is removed
                   once another is there whole
   --keep-best METRIC

@@ -45,6 +45,7 @@ Fields fieldsOf(const ToldStep &told, bool json) {
           {"samples_per_s", step.tokens ? "" : rate},
           {"tokens_per_s", step.tokens ? rate : ""},
           {"eta_s", fixed(told.secondsLeft, "%.3f")},
+          {"checkpoint", step.savedStep ? std::to_string(step.savedStep) : ""},
           {"eval_loss",
            step.evalLoss ? number(*step.evalLoss, step.evalLossType) : ""},
           {"eval_time_s", step.evalLoss ? fixed(step.evalSeconds) : ""}};

@@ -30,7 +30,10 @@ Status StepTeller::add(const StepResult &step) {
     began = step.time - step.seconds;
   ++steps;
   seconds += step.seconds;
+  int64_t saved = newest.result.savedStep; // untold as yet
   newest.result = step;
+  if (!step.savedStep)
+    newest.result.savedStep = saved;
   auto done = static_cast<double>(step.step - run.firstStep);
   newest.secondsLeft = step.last
                            ? 0
@@ -53,9 +56,11 @@ Status StepTeller::record() {
   seconds = 0;
   if (options.json)
     std::fputs(jsonLine(newest).c_str(), stdout);
-  if (log)
-    ACCEL_RT_RETURN_IF_ERROR(log->add(newest));
-  return events ? events->add(newest) : Status();
+  Status status = log ? log->add(newest) : Status();
+  if (events && status.ok())
+    status = events->add(newest);
+  newest.result.savedStep = 0;
+  return status;
 }
 
 Status StepTeller::finish() {

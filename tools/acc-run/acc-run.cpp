@@ -206,7 +206,8 @@ int main(int argc, char **argv) {
     }
     bool help = argument == "--help" || argument == "-h";
     bool flag = help || argument == "--version" || argument == "--json" ||
-                argument == "--poison" || argument == "--new-data";
+                argument == "--poison" || argument == "--new-data" ||
+                argument == "--checkpoint-sync";
     if (flag && attached)
       return fail("option " + inQuotes(argument) + " takes no value");
     if (help) {
@@ -219,9 +220,10 @@ int main(int argc, char **argv) {
       return finishOutput("");
     }
     if (flag) {
-      (argument == "--json"       ? told.json
-       : argument == "--new-data" ? options.newData
-                                  : options.poison) = true;
+      (argument == "--json"              ? told.json
+       : argument == "--new-data"        ? options.newData
+       : argument == "--checkpoint-sync" ? options.checkpointSync
+                                         : options.poison) = true;
       continue;
     }
     int64_t *count = argument == "-n"               ? &options.ranks

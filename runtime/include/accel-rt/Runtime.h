@@ -25,6 +25,9 @@ struct StepResult {
   double evalSeconds = 0;
   /// When rank 0 had finished it, in seconds since 1970.
   double time = 0;
+  /// The step of the newest checkpoint that has reached storage by then, with
+  /// those before it that were due; 0: no newer one than told before.
+  int64_t savedStep = 0;
   /// How often the data were read by then, 1.5 in the middle of the second
   /// epoch; none: there are no data.
   std::optional<double> epoch;
@@ -96,6 +99,9 @@ struct RunOptions {
   /// divides (0: none), and after the last one.
   std::string checkpoint;
   int64_t saveEvery = 0;
+  /// Steps wait until checkpoints are written. Else those between steps are
+  /// written from a copy of the states, which takes as much memory again.
+  bool checkpointSync = false;
   /// How many checkpoints stay in the folder: when one is saved, the oldest
   /// ones beyond that are removed. 0: all.
   int64_t keep = 0;

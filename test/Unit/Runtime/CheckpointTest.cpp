@@ -146,6 +146,42 @@ TEST_F(Checkpoint, CountsStepsInAll) {
   EXPECT_THAT(run(), HasSubstr("option '--save-every' expects --checkpoint"));
 }
 
+/// Steps go on while a checkpoint is written, from a copy, or wait: its bytes
+/// are the same, and where the run has ended all of them are there.
+TEST_F(Checkpoint, IsOfItsStepWhateverComesWhileItIsWritten) {
+  options.saveEvery = 3;
+  std::map<std::string, std::string> files;
+  for (bool sync : {true, false})
+    for (int64_t ranks : {1, 2}) {
+      fs::remove_all(folder / "c");
+      options.checkpointSync = sync;
+      ASSERT_EQ(train(training(ranks), 40, "", folder / "c"), "");
+      EXPECT_EQ(names(folder / "c").size(), 14u);
+      int64_t told = 0;
+      for (const StepResult &step : steps) {
+        EXPECT_LE(step.savedStep, step.step);
+        if (!step.savedStep)
+          continue;
+        EXPECT_GT(step.savedStep, told);
+        told = step.savedStep;
+        if (sync) {
+          EXPECT_EQ(step.savedStep, step.step);
+        }
+      }
+      EXPECT_EQ(told, 40) << "the last one is there before its step is told";
+      for (const std::string &name : names(folder / "c"))
+        for (const char *file :
+             {"model.safetensors", "optimizer.safetensors"}) {
+          std::string path = name + "/" + file,
+                      text = slurp(folder / ("c/" + path));
+          EXPECT_EQ(files.emplace(path, text).first->second, text) << path;
+        }
+    }
+  options.checkpointSync = true;
+  EXPECT_THAT(train(training(1), 1), // no folder
+              HasSubstr("option '--checkpoint-sync' expects --checkpoint"));
+}
+
 TEST_F(Checkpoint, KeepsAsManyAsAskedFor) {
   ASSERT_EQ(train(training(2), 6), "");
   std::vector<double> unbroken = losses();

@@ -72,7 +72,8 @@ TEST_F(Evaluate, DividesWhatTermsComeTo) {
   EXPECT_EQ(countFiles(options.outputs), 0u);
 }
 
-/// What is due is saved before an evaluation, which may fail.
+/// What is due is saved before an evaluation, which may fail: before the first
+/// one, where it is written while the others are made.
 TEST_F(Evaluate, TakesNoCheckpointAlong) {
   Executable executable = tinyEvaluation();
   executable.programs[0].bodies[4].commands.push_back(
@@ -82,9 +83,13 @@ TEST_F(Evaluate, TakesNoCheckpointAlong) {
   options.steps = 4;
   options.checkpoint = folder / "c";
   options.saveEvery = 2;
-  EXPECT_THAT(run(), HasSubstr("ended with exit code 3; the last checkpoint is "
-                               "'" +
-                               (folder / "c/step-00000002") + "'"));
+  for (bool sync : {false, true}) {
+    fs::remove_all(options.checkpoint);
+    options.checkpointSync = sync;
+    EXPECT_THAT(run(),
+                HasSubstr("ended with exit code 3; the last checkpoint is '" +
+                          (folder / "c/step-00000002") + "'"));
+  }
 }
 
 /// A TensorProto of zeros, of fewer than 128 bytes a field.
