@@ -59,8 +59,8 @@ SEES = {
     "runtime/Conformance": "runtime/Base runtime/Control runtime/Device runtime/Format runtime/Network runtime/include",
 
     "tools/acc-opt": "dialects/Dist lib/Config lib/Driver runtime/include",
-    "tools/acc-eval": "lib/Driver lib/Evaluate",
-    "tools/acc-lsp-server": "lib/Driver",
+    "tools/acc-eval": "lib/Driver lib/Evaluate runtime/include",
+    "tools/acc-lsp-server": "lib/Driver runtime/include",
     "tools/acc-run": "runtime/include",
 }
 

@@ -69,6 +69,7 @@ config.substitutions += [
     ("%fixtures", os.path.join(source, "test", "Fixtures")),
     ("%scripts", os.path.join(source, "scripts")),
     ("%python", sys.executable),
+    ("%build", config.accel_build),
     # Preloaded into acc-run, it counts what is allocated after load.
     ("%count-allocations", os.path.join(
         config.accel_build, "lib", "accel-count-allocations.so")),

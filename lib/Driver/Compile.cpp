@@ -337,7 +337,7 @@ LogicalResult Compilation::emitExecutable() {
   generating.stop();
   TimingScope writing = begin("writing " + options.output);
   return emit::writeExecutable(*module, **target, *code, phaseTexts,
-                               options.output);
+                               options.output, options.embedWeights);
 }
 
 LogicalResult Compilation::reportParameters() {

@@ -19,6 +19,7 @@ struct CompileOptions {
   std::vector<std::pair<std::string, std::string>> ties; ///< `--tie A=B`
   bool f64 = false;                                      ///< `--dtype=f64`
   bool hashWeights = false;                              ///< `--hash-weights`
+  bool embedWeights = false;   ///< `--embed-weights`: into `output`
   std::string originalWeights; ///< `--original-weights`, or empty
   /// "", or "parameters", "memory", "sharding", "collectives", "commands",
   /// "scale", "stages" or "schedule".

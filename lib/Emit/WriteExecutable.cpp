@@ -4,6 +4,7 @@
 #include "WriteExecutable.h"
 
 #include "ConvertCommands.h"
+#include "accel-rt/SectionFormat.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/Accel/SeparateRows.h"
 #include "dialects/Dist/Dist.h"
@@ -14,6 +15,7 @@
 
 #include <deque>
 #include <filesystem>
+#include <map>
 
 using namespace mlir;
 using namespace accel;
@@ -22,8 +24,10 @@ using namespace accel::emit;
 namespace {
 class Emitter {
 public:
-  Emitter(ModuleOp module, const Target &target, StringRef outputPath)
-      : module(module), target(target), outputPath(outputPath) {}
+  Emitter(ModuleOp module, const Target &target, StringRef outputPath,
+          bool embedWeights)
+      : module(module), target(target), outputPath(outputPath),
+        embedWeights(embedWeights) {}
 
   LogicalResult run(const Code &code,
                     ArrayRef<std::pair<std::string, std::string>> phaseTexts);
@@ -36,6 +40,10 @@ private:
   LogicalResult addTransfer(Operation *op, const rt::Command &command);
   LogicalResult addState(nn::StateOp op);
   LogicalResult addFirstValue(nn::StateOp op, rt::FirstValue &first);
+  LogicalResult addWeights(nn::StateOp op, nn::RangeAttr file,
+                           rt::FirstValue &first);
+  LogicalResult embed(nn::StateOp op, nn::RangeAttr file, rt::DType stored,
+                      rt::FirstValue &first);
   void addRows(nn::StateOp op, const rt::StatePlan &state);
   LogicalResult share(Operation *op, const rt::ReadCommand &read);
   LogicalResult addModuleAttributes();
@@ -49,8 +57,13 @@ private:
   ModuleOp module;
   const Target &target;
   std::string outputPath;
+  bool embedWeights;
   rt::Executable executable;
   std::vector<rt::SectionData> sections;
+  std::vector<rt::FileSection> fromFiles;
+  /// The sections that are copies of ranges: path, offset, bytes, and the
+  /// index.
+  std::map<std::tuple<std::string, uint64_t, uint64_t>, size_t> copied;
   std::deque<std::string> storage;     // strings that do not move
   llvm::StringSet<> keptStates;        ///< that ranks have buffers of
   llvm::StringMap<nn::StateOp> stacks; ///< by their own names
@@ -94,8 +107,8 @@ Emitter::run(const Code &code,
     addSection(rt::kCodePrefix + section.name, section.bytes);
   for (const auto &[phase, text] : phaseTexts)
     addSection("ir:" + phase, text);
-  rt::Status status =
-      rt::writeExecutableFile(std::move(executable), sections, outputPath);
+  rt::Status status = rt::writeExecutableFile(std::move(executable), sections,
+                                              fromFiles, outputPath);
   if (!status.ok())
     return emitError(UnknownLoc::get(module.getContext())) << status.message();
   return success();
@@ -233,28 +246,67 @@ void Emitter::addRows(nn::StateOp op, const rt::StatePlan &state) {
   }
 }
 
+LogicalResult Emitter::addWeights(nn::StateOp op, nn::RangeAttr file,
+                                  rt::FirstValue &first) {
+  Type element = op.getLogicalType().getElementType();
+  FailureOr<rt::DType> stored =
+      convertType(op.getLoc(), op.getStored().value_or(element));
+  if (failed(stored))
+    return failure();
+  first.bytes = file.getBytes();
+  first.permutation = file.getPermutation().vec();
+  if (op.getStored() && *op.getStored() != element)
+    first.stored = *stored;
+  if (embedWeights)
+    return embed(op, file, *stored, first);
+  FailureOr<std::string> path = relativePath(op.getLoc(), file.getPath());
+  if (failed(path))
+    return failure();
+  first.path = *path;
+  first.offset = file.getOffset();
+  first.hash = file.getHash();
+  return success();
+}
+
+/// Names a section that will be a copy of what `file` has, of which there is
+/// one for all states that have their first value there.
+LogicalResult Emitter::embed(nn::StateOp op, nn::RangeAttr file,
+                             rt::DType stored, rt::FirstValue &first) {
+  auto [known, isNew] = copied.try_emplace(
+      {file.getPath().str(), file.getOffset(), file.getBytes()},
+      fromFiles.size());
+  if (isNew) {
+    rt::FileSection section;
+    section.name = "state:" + op.getSymName().str();
+    section.dtype = stored;
+    section.path = file.getPath().str();
+    section.offset = file.getOffset();
+    section.bytes = file.getBytes();
+    // As it lies in the file: dimension d of that is permutation[d] of the
+    // state.
+    ArrayRef<int64_t> shape = op.getLogicalType().getShape();
+    section.shape = shape.vec();
+    for (auto [d, dim] : llvm::enumerate(file.getPermutation()))
+      section.shape[d] = shape[dim];
+    rt::Status status = rt::hashSection(section);
+    if (!status.ok())
+      return emitError(op.getLoc()) << status.message();
+    if (file.getHash() && *file.getHash() != section.hash)
+      return emitError(op.getLoc())
+             << "expected the weights in '" << section.path
+             << "' as they were when the model was read, found other bytes";
+    fromFiles.push_back(std::move(section));
+  }
+  const rt::FileSection &section = fromFiles[known->second];
+  first.section = section.name;
+  first.hash = section.hash;
+  return success();
+}
+
 LogicalResult Emitter::addFirstValue(nn::StateOp op, rt::FirstValue &first) {
   Type element = op.getLogicalType().getElementType();
-  if (auto file = dyn_cast<nn::RangeAttr>(op.getInit())) {
-    FailureOr<std::string> path = relativePath(op.getLoc(), file.getPath());
-    if (failed(path))
-      return failure();
-    first = {*path,
-             "",
-             file.getOffset(),
-             file.getBytes(),
-             file.getHash(),
-             file.getPermutation().vec(),
-             {},
-             std::nullopt};
-    if (op.getStored() && *op.getStored() != element) {
-      FailureOr<rt::DType> stored = convertType(op.getLoc(), *op.getStored());
-      if (failed(stored))
-        return failure();
-      first.stored = *stored;
-    }
-    return success();
-  }
+  if (auto file = dyn_cast<nn::RangeAttr>(op.getInit()))
+    return addWeights(op, file, first);
   auto dense = dyn_cast<DenseElementsAttr>(op.getInit());
   if (dense && dense.isSplat()) {
     // Moments and accumulators start as zeros: no file need hold them.
@@ -436,6 +488,6 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
 LogicalResult
 emit::writeExecutable(ModuleOp plan, const Target &target, const Code &code,
                       ArrayRef<std::pair<std::string, std::string>> phaseTexts,
-                      StringRef outputPath) {
-  return Emitter(plan, target, outputPath).run(code, phaseTexts);
+                      StringRef outputPath, bool embedWeights) {
+  return Emitter(plan, target, outputPath, embedWeights).run(code, phaseTexts);
 }

@@ -11,13 +11,13 @@ namespace accel::emit {
 /// or not at all. `code` is what the target has compiled of it, `phaseTexts`
 /// the IR of each phase by name, kept for inspection.
 /// States whose first value is a file stay there, by a path relative to the
-/// output; all other values are copied into it. Errors are located: an
-/// attribute that the file format lacks, a value that is not there, a plan for
-/// another target, a disk that is full.
+/// output, or, with `embedWeights`, are copied out of it, too, as all other
+/// values are. Errors are located: an attribute that the file format lacks, a
+/// value that is not there, a plan for another target, a disk that is full.
 mlir::LogicalResult
 writeExecutable(mlir::ModuleOp plan, const Target &target, const Code &code,
                 llvm::ArrayRef<std::pair<std::string, std::string>> phaseTexts,
-                llvm::StringRef outputPath);
+                llvm::StringRef outputPath, bool embedWeights);
 
 } // namespace accel::emit
 

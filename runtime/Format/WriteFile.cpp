@@ -4,6 +4,7 @@
 #include "Base/SyncName.h"
 #include "Base/SystemError.h"
 #include "Base/UniqueName.h"
+#include "Format/FileSection.h"
 #include "Format/Json.h"
 
 #include <cerrno>
@@ -57,6 +58,28 @@ bool pad(int fd, uint64_t from) {
   return writeAll(fd, zeros, alignUp(from) - from);
 }
 
+/// Copies the bytes behind what `fd` has, and holds them to their hash: between
+/// hashing and copying the file may have changed.
+Status copySection(const FileSection &section, int fd,
+                   const std::string &path) {
+  bool written = true;
+  uint64_t hash = 0;
+  ACCEL_RT_RETURN_IF_ERROR(readSection(
+      section,
+      [&](const char *data, uint64_t bytes) {
+        return written = writeAll(fd, data, bytes);
+      },
+      hash));
+  if (!written)
+    return cannotWrite(path);
+  if (hash != section.hash)
+    return Status::error("cannot write " + inQuotes(path) +
+                         ": expected the weights in " + inQuotes(section.path) +
+                         " as they were when they were read first, found "
+                         "other bytes");
+  return pad(fd, section.bytes) ? Status() : cannotWrite(path);
+}
+
 /// The JSON string that has a NUL in it, as it is written; empty: none has.
 std::string findNul(const std::string &json) {
   const std::string nul = "\\u0000";
@@ -91,6 +114,13 @@ void signKernels(Executable &executable) {
 Status writeExecutableFile(Executable executable,
                            const std::vector<SectionData> &sections,
                            const std::string &path) {
+  return writeExecutableFile(std::move(executable), sections, {}, path);
+}
+
+Status writeExecutableFile(Executable executable,
+                           const std::vector<SectionData> &sections,
+                           const std::vector<FileSection> &fromFiles,
+                           const std::string &path) {
   executable.sections.clear();
   uint64_t offset = 0;
   for (const SectionData &data : sections) {
@@ -98,6 +128,11 @@ Status writeExecutableFile(Executable executable,
                                    data.bytes,
                                    hashBytes(data.data, data.bytes)});
     offset = alignUp(offset + data.bytes);
+  }
+  for (const FileSection &section : fromFiles) {
+    executable.sections.push_back({section.name, section.dtype, section.shape,
+                                   offset, section.bytes, section.hash});
+    offset = alignUp(offset + section.bytes);
   }
   signKernels(executable);
   if (Status status = validate(executable); !status.ok())
@@ -135,6 +170,9 @@ Status writeExecutableFile(Executable executable,
   for (const SectionData &data : sections)
     if (!writeAll(file.fd, data.data, data.bytes) || !pad(file.fd, data.bytes))
       return cannotWrite(path);
+  for (const FileSection &section : fromFiles)
+    if (Status status = copySection(section, file.fd, path); !status.ok())
+      return status;
   if (fsync(file.fd) != 0)
     return cannotWrite(path);
   if (rename(file.path.c_str(), path.c_str()) != 0)

@@ -18,8 +18,9 @@ static std::string folderOfProgram() {
 Status joinMpi(std::unique_ptr<Network> &network) {
   std::string here = folderOfProgram(), path, why;
   void *library = nullptr;
-  // In a build folder libraries lie beside bin, else beside the program.
-  for (const std::string &folder : {here, here + "../lib/"}) {
+  // Installed, what only acc loads is in a folder of its own.
+  for (const std::string &folder :
+       {here, here + "../lib/", here + "../lib/acc/"}) {
     path = folder + kMpiPlugin;
     if (access(path.c_str(), F_OK) != 0)
       continue;

@@ -8,12 +8,9 @@
 #include "Data/SampleOrder.h"
 #include "State/BestEvaluation.h"
 #include "State/CheckpointFolder.h"
+#include "accel-rt/Version.h"
 
 namespace accel::rt {
-
-/// Version 1 did not tell which data there were, and version 2 knew one order
-/// of them, from the first step on; both are still read.
-inline constexpr int64_t kCheckpointVersion = 3;
 
 /// More steps than any run makes: what is added to them does not overflow.
 inline constexpr int64_t kMaxSteps = int64_t(1) << 40;

@@ -73,7 +73,9 @@ Status Weights::open(const ExecutableFile &executable,
         if (!file)
           return Status::error(
               "cannot open the weights " + inQuotes(range.path) + " of " +
-              inQuotes(state.name) + ": " + systemError(errno));
+              inQuotes(state.name) + ": " + systemError(errno) +
+              ": the executable and its model's weights move together; begin "
+              "with others by --weights, or compile with --embed-weights");
         found->second = file.get();
         files.push_back(std::move(file));
       }

@@ -1,12 +1,14 @@
 // acc-eval: runs the text of a program of any phase by the reference evaluator,
 // and compares its outputs with files or with those of another program.
 
+#include "accel-rt/Version.h"
 #include "lib/Driver/InitAll.h"
 #include "lib/Driver/OpenText.h"
 #include "lib/Driver/OutputFile.h"
 #include "lib/Driver/RepeatedFlags.h"
 #include "lib/Evaluate/TensorFiles.h"
 #include "mlir/IR/AsmState.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
@@ -231,6 +233,10 @@ static void guardMemory() {
 
 int main(int argc, char **argv) {
   guardMemory();
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << accel::rt::versionText("acc-eval")
+       << "compiled with: LLVM and MLIR " LLVM_VERSION_STRING "\n";
+  });
   cl::HideUnrelatedOptions(category); // LLVM's own
   cl::ParseCommandLineOptions(
       argc, argv, "acc-eval: runs a program of any phase by its meaning\n");

@@ -3,9 +3,11 @@
 // and where values and symbols are defined and used (docs/Editors.md).
 
 #include "CheckNesting.h"
+#include "accel-rt/Version.h"
 #include "lib/Driver/InitAll.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
 
 int main(int argc, char **argv) {
@@ -13,6 +15,10 @@ int main(int argc, char **argv) {
   // lists what concerns a server.
   llvm::cl::OptionCategory none("");
   llvm::cl::HideUnrelatedOptions(none);
+  llvm::cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << accel::rt::versionText("acc-lsp-server")
+       << "compiled with: LLVM and MLIR " LLVM_VERSION_STRING "\n";
+  });
   mlir::DialectRegistry registry;
   accel::registerAllDialects(registry);
   auto arguments = llvm::ArrayRef(argv, argc);

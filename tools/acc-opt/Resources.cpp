@@ -7,6 +7,7 @@
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <csignal>
 #include <cstring>
 #include <cxxabi.h>
 #include <exception>
@@ -61,6 +62,8 @@ llvm::LogicalResult guardResources() {
   if (!isGuarded)
     guardLoading();
   accel::rt::endWithoutMemory(endWithoutMemory);
+  // A limit on the size of files is an error to report, not the end.
+  std::signal(SIGXFSZ, SIG_IGN);
   // Other fatal errors are bugs, and keep their traces.
   llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
     if (llvm::StringRef(reason).starts_with("pthread_create failed"))

@@ -4,6 +4,7 @@
 #include "InputFile.h"
 #include "Resources.h"
 #include "TrainFlags.h"
+#include "accel-rt/Version.h"
 #include "lib/Driver/Compile.h"
 #include "lib/Driver/InitAll.h"
 #include "lib/Driver/OpenText.h"
@@ -13,6 +14,7 @@
 #include "lib/Driver/SchedulerReport.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -73,6 +75,11 @@ static cl::opt<bool> hashWeights(
     "hash-weights",
     cl::desc("Read weights in files of external data, so that acc-run refuses "
              "others; those in the model file are always held to it"),
+    cl::cat(category));
+static cl::opt<bool> embedWeights(
+    "embed-weights",
+    cl::desc("Copy the model's weights into the executable, which then needs "
+             "no other file"),
     cl::cat(category));
 static cl::list<std::string> provedAgainst(
     "proved-against",
@@ -148,6 +155,11 @@ static LogicalResult readWords(CompileOptions &options) {
     refuse("expected --dtype=f64, found '" + dtype + "'");
   options.f64 = dtype == "f64";
   options.hashWeights = hashWeights;
+  options.embedWeights = embedWeights;
+  if (embedWeights && !StringRef(options.output).ends_with(".accx"))
+    refuse("expected an executable, -o FILE.accx, with --embed-weights, found "
+           "'" +
+           options.output + "'");
   options.originalWeights = originalWeights;
   static constexpr StringLiteral reports[] = {
       "parameters", "memory", "sharding", "collectives", "commands",
@@ -308,6 +320,10 @@ int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   if (failed(guardResources()))
     return EXIT_FAILURE;
+  cl::SetVersionPrinter([](llvm::raw_ostream &os) {
+    os << accel::rt::versionText("acc-opt")
+       << "compiled with: LLVM and MLIR " LLVM_VERSION_STRING "\n";
+  });
   DialectRegistry registry;
   accel::registerAllDialects(registry);
   accel::registerAllPasses();

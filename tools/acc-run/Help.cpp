@@ -127,7 +127,7 @@ take it only from where you would take a program.
   --log-every N   tell of the steps whose number N divides, of the last one, and
                   of those that an evaluation follows; times are means of the
                   steps since
-  --version       the version of the file format
+  --version       acc's version and commit, and the formats of files
   -h, --help      this text
 
 The text is for people: on a terminal its line rewrites itself; elsewhere, where

@@ -5,6 +5,7 @@
 #include "StandardOutput.h"
 #include "StepTeller.h"
 #include "accel-rt/NoMemory.h"
+#include "accel-rt/Version.h"
 
 #include <algorithm>
 #include <cmath>
@@ -215,8 +216,7 @@ int main(int argc, char **argv) {
       return finishOutput("");
     }
     if (argument == "--version") {
-      std::printf("acc-run, executable format %lld\n",
-                  (long long)kFormatVersion);
+      std::fputs(versionText("acc-run").c_str(), stdout);
       return finishOutput("");
     }
     if (flag) {

@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 
 using namespace mlir;
@@ -46,12 +47,21 @@ static llvm::ErrorOr<std::string> readFile(StringRef path) {
 
 FailureOr<std::string> accel::cpu::linkLibrary(ArrayRef<ArrayRef<char>> objects,
                                                Location loc) {
-  llvm::ErrorOr<std::string> linker = llvm::sys::findProgramByName("ld.lld");
+  // A package that brings its own LLVM brings the linker of that, too.
+  SmallString<128> own(fs::getMainExecutable(
+      nullptr, reinterpret_cast<void *>(&accel::cpu::linkLibrary)));
+  llvm::sys::path::remove_filename(own);
+  llvm::sys::path::append(own, "..", "lib", "acc", "bin");
+  llvm::ErrorOr<std::string> linker =
+      llvm::sys::findProgramByName("ld.lld", {own});
+  if (!linker)
+    linker = llvm::sys::findProgramByName("ld.lld");
   if (!linker)
     linker = llvm::sys::findProgramByName("ld.lld", {"/usr/lib/llvm-22/bin"});
   if (!linker) {
-    emitError(loc) << "expected the linker 'ld.lld' on PATH or in "
-                      "'/usr/lib/llvm-22/bin', found none";
+    emitError(loc) << "expected the linker 'ld.lld' in '" << own
+                   << "', on PATH or in '/usr/lib/llvm-22/bin', found none: "
+                      "install lld-22";
     return failure();
   }
   SmallVector<SmallString<128>> inputs;

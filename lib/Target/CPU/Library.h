@@ -9,8 +9,8 @@
 
 namespace accel::cpu {
 
-/// Links object files into a shared library with lld. Errors: no lld on PATH
-/// or beside LLVM; what lld says.
+/// Links object files into a shared library with lld. Errors: no lld in
+/// ../lib/acc/bin of the program, on PATH or beside LLVM; what lld says.
 llvm::FailureOr<std::string>
 linkLibrary(llvm::ArrayRef<llvm::ArrayRef<char>> objects, mlir::Location loc);
 
