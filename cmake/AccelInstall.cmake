@@ -1,5 +1,5 @@
 # What `cmake --install` puts where, and CPack into packages. Components: tools (what
-# people start, and the plug-in of MPI), development (the runtime's libraries, headers
+# people start), mpi (the plug-in of that), development (the runtime's libraries, headers
 # and find_package(acc)), and, only where it is asked for, bundle: the shared libraries
 # and the linker that the tools need and a machine without LLVM lacks.
 include(CMakePackageConfigHelpers)
@@ -26,6 +26,9 @@ install(DIRECTORY runtime/include/accel-rt TYPE INCLUDE COMPONENT development
 install(FILES README.md CHANGELOG.md TYPE DOC COMPONENT tools)
 
 install(CODE "set(ACCEL_BUNDLE ${ACCEL_BUNDLE})
-set(ACCEL_BINDIR ${CMAKE_INSTALL_BINDIR})
+set(TOOLS $<TARGET_FILE:acc-run>)
+if(NOT ${ACCEL_RUNTIME_ONLY})
+  list(APPEND TOOLS ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/acc-opt /usr/lib/llvm-22/bin/lld)
+endif()
 set(ACCEL_DOCDIR ${CMAKE_INSTALL_DOCDIR})" COMPONENT bundle EXCLUDE_FROM_ALL)
 install(SCRIPT cmake/BundleLibraries.cmake COMPONENT bundle EXCLUDE_FROM_ALL)

@@ -9,14 +9,8 @@ if(NOT PATCHELF)
   message(FATAL_ERROR "expected patchelf, which tells bundled libraries to look beside them, "
     "found none: install patchelf")
 endif()
-set(LINKER /usr/lib/llvm-22/bin/lld)
-file(GLOB TOOLS ${PREFIX}/${ACCEL_BINDIR}/acc-*)
-if(NOT TOOLS)
-  message(FATAL_ERROR "expected tools in ${PREFIX}/${ACCEL_BINDIR}, found none: "
-    "install the component tools before the component bundle")
-endif()
 
-file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${TOOLS} ${LINKER}
+file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${TOOLS}
   RESOLVED_DEPENDENCIES_VAR NEEDED UNRESOLVED_DEPENDENCIES_VAR ABSENT
   DIRECTORIES /usr/lib/llvm-22/lib
   # The C and C++ libraries are those of the machine: newer ones do, and two of them
@@ -26,7 +20,6 @@ if(ABSENT)
   message(FATAL_ERROR "expected the libraries of the tools on this machine, found no ${ABSENT}")
 endif()
 
-file(MAKE_DIRECTORY ${LIBRARIES} ${PREFIX}/${ACCEL_BUNDLE}/bin)
 foreach(LIBRARY ${NEEDED})
   get_filename_component(NAME ${LIBRARY} NAME)
   if(EXISTS ${LIBRARIES}/${NAME})
@@ -39,7 +32,11 @@ foreach(LIBRARY ${NEEDED})
     COMMAND_ERROR_IS_FATAL ANY)
   list(APPEND BUNDLED ${REAL})
 endforeach()
-configure_file(${LINKER} ${PREFIX}/${ACCEL_BUNDLE}/bin/ld.lld COPYONLY)
+set(LINKER ${TOOLS})
+list(FILTER LINKER INCLUDE REGEX "/lld$")
+if(LINKER) # it looks for its libraries in ../lib
+  configure_file(${LINKER} ${PREFIX}/${ACCEL_BUNDLE}/bin/ld.lld COPYONLY)
+endif()
 
 # What Debian says of the licence of each.
 set(LICENCES ${PREFIX}/${ACCEL_DOCDIR}/licences)

@@ -1,0 +1,27 @@
+# What `cpack` makes in the build folder, of what is built: a .tar.gz with all that the
+# tools need but the C and C++ libraries, and packages for Debian 12, which name what
+# they need of Debian's. docs/Installing.md says how each is used.
+set(CPACK_GENERATOR TGZ DEB)
+set(CPACK_PACKAGE_NAME acc-compiler) # `acc` is somebody else's on PyPI
+set(CPACK_PACKAGE_VENDOR acc)
+set(CPACK_PACKAGE_CONTACT "acc <acc@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "Compiles training steps of ONNX models into sharded executables")
+set(CPACK_PACKAGE_FILE_NAME acc-compiler-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_STRIP_FILES ON)
+set(CPACK_THREADS 0)
+set(CPACK_PROJECT_CONFIG_FILE ${CMAKE_SOURCE_DIR}/cmake/PackageComponents.cmake)
+
+# Of a .deb: dpkg-shlibdeps finds the libraries; lld is started, not linked with.
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME acc-compiler)
+if(NOT ACCEL_RUNTIME_ONLY)
+  set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS lld-22)
+endif()
+set(CPACK_DEBIAN_TOOLS_PACKAGE_SUGGESTS acc-compiler-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME acc-compiler-mpi)
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "acc-compiler (= ${PROJECT_VERSION}), openmpi-bin")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME acc-compiler-dev)
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "libdnnl-dev, nettle-dev")
+include(CPack)
