@@ -24,6 +24,11 @@ static constexpr Key logs(StringLiteral name, StringLiteral type = "switch",
   return noted(name, type, fallback,
                "acc-run writes its own logs; no number depends on them");
 }
+/// Data that acc-run reads as they are.
+static constexpr Key readable(StringLiteral name, StringLiteral type,
+                              StringLiteral note) {
+  return noted(name, type, "null", note);
+}
 /// How processes start, meet, and end.
 static constexpr Key faults(StringLiteral name, StringLiteral type = "switch",
                             StringLiteral fallback = "false") {
@@ -56,11 +61,15 @@ static constexpr Key kKeys[] = {
     data("--full-validation"),
     data("--multiple-validation-sets"),
     data("--validation-set-names", "list|string", "null"),
-    data("--data-path", "list|string|switch", "null"),
+    readable("--data-path", "list|string|switch",
+             "acc-run reads datasets (PREFIX.bin, PREFIX.idx) and blends: say "
+             "--data with this text"),
     data("--phase-transition-iterations", "string", "null"),
-    data("--split", "string", "null"),
-    data("--train-data-path", "list|string|switch", "null"),
-    data("--valid-data-path", "list|string|switch", "null"),
+    readable("--split", "string", "say acc-run --data-split with this text"),
+    readable("--train-data-path", "list|string|switch",
+             "say acc-run --data with this text"),
+    readable("--valid-data-path", "list|string|switch",
+             "say acc-run --eval-data with this text, if it is one dataset"),
     data("--test-data-path", "list|string|switch", "null"),
     data("--data-args-path", "string", "null"),
     data("--per-split-data-args-path", "string", "null"),

@@ -1,10 +1,11 @@
-// Tokens to train on: a .npy of [samples, length] or of one stream, or a raw
-// file of little-endian integers, cut into samples of the program's length.
+// Tokens to train on: a .npy of [samples, length] or of one stream, a raw file
+// of little-endian integers, or a Megatron-LM dataset, cut into samples of the
+// program's length.
 
 #ifndef ACCEL_RUNTIME_DATA_TOKENFILE_H
 #define ACCEL_RUNTIME_DATA_TOKENFILE_H
 
-#include "Data/TensorFile.h"
+#include "Data/MegatronIndex.h"
 
 #include <functional>
 
@@ -12,17 +13,28 @@ namespace accel::rt {
 
 class TokenFile {
 public:
-  /// Opens `path`, a .npy file by name or by its first bytes, else raw integers
-  /// of type `rawType` (uint16, int32, uint32, int64; empty: uint16).
-  /// `length` is that of the program's samples. Errors: another length of
-  /// samples, elements that are no integers, less than one sample, a type given
-  /// for a .npy file.
+  /// Opens `path`: a .npy file by name or by its first bytes; a Megatron-LM
+  /// dataset, PREFIX, PREFIX.bin or PREFIX.idx, where PREFIX.idx begins as such
+  /// an index; else raw integers of type `rawType` (uint16, int32, uint32,
+  /// int64; empty: uint16). `length` is that of the program's samples, and
+  /// `split` the part of a dataset's sequences that is read.
+  /// Errors: another length of samples, elements that are no integers, less
+  /// than one sample, a type given for a file that says its own, a split given
+  /// for another kind of file, and those of MegatronIndex.
   Status open(const std::string &path, const std::string &rawType,
-              int64_t length);
+              int64_t length, const std::optional<DataSplit> &split = {});
 
-  int descriptor() const { return file.get(); }
+  /// Adds the data, and the index of a dataset.
+  void addTo(std::vector<const DataFile *> &files) const;
+  /// The error of one of them that is no longer what it was. Allocates nothing.
+  Status check() const;
+  const std::string &path() const { return file.path(); }
   /// A stream's last tokens, less than a sample, are never read.
   int64_t numSamples() const { return samples; }
+  /// Whether a sample's last token has one behind it, which is its label where
+  /// labels are the next tokens: samples of a Megatron-LM dataset overlap by
+  /// that token, as GPTDataset's do.
+  bool overlaps() const { return index.has_value(); }
 
   /// The XXH3-64 of all samples' bytes, which tells this data from other data
   /// of the same length. Reads the file once; `told` hears how many bytes are
@@ -31,13 +43,26 @@ public:
               uint64_t &value) const;
 
   /// Reads tokens [begin, begin + count) of a sample into `tokens`. Requires
-  /// the range to lie in it, and count <= kMaxRead. Allocates nothing.
+  /// the range to lie in it (and in the token behind it where samples overlap),
+  /// and count <= kMaxRead. Allocates nothing.
   static constexpr int64_t kMaxRead = 512;
   Status read(int64_t sample, int64_t begin, int64_t count,
               int64_t *tokens) const;
+  /// Tells the system that a sample will be read soon.
+  void announce(int64_t sample) const;
 
 private:
-  FileHandle file;
+  Status openNumpy(const std::string &rawType);
+  Status openRaw(const std::string &rawType);
+  Status openDataset(const std::string &rawType, const DataSplit &split);
+  Status refused(const std::string &message) const;
+  uint64_t placeOf(int64_t sample, int64_t token) const {
+    return range.offset + static_cast<uint64_t>((sample * length + token) *
+                                                dtypeBytes(range.dtype));
+  }
+
+  DataFile file;
+  std::optional<MegatronIndex> index;
   TensorRange range;
   int64_t samples = 0, length = 0;
 };

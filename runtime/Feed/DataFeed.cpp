@@ -2,6 +2,7 @@
 
 #include "Feed/DataFeed.h"
 
+#include "Data/Safetensors.h"
 #include "Feed/FeedArray.h"
 #include "Feed/InputOutput.h"
 
@@ -23,6 +24,37 @@ bool contains(const std::string &name,
   });
 }
 
+/// The tensors of a safetensors file that inputs are called as; none: `path`
+/// names no such file. Errors: it has none for any input.
+Status tensorsOf(const std::string &path, const std::vector<TensorPlan> &inputs,
+                 std::vector<InputFile> &files) {
+  std::string name, tensor;
+  if (!isSafetensors(path, name, tensor) || !tensor.empty())
+    return Status();
+  DataFile file;
+  ACCEL_RT_RETURN_IF_ERROR(file.open(path));
+  std::vector<SafetensorsEntry> entries;
+  uint64_t start;
+  ACCEL_RT_RETURN_IF_ERROR(
+      readSafetensors(file.descriptor(), path, entries, start));
+  std::string found;
+  for (const SafetensorsEntry &entry : entries) {
+    found += (found.empty() ? "" : ", ") + inQuotes(entry.name);
+    for (const TensorPlan &input : inputs)
+      if (input.name == entry.name)
+        files.push_back({input.name, path});
+  }
+  if (!files.empty())
+    return Status();
+  std::string names;
+  for (const TensorPlan &input : inputs)
+    names += (names.empty() ? "" : ", ") + inQuotes(input.name);
+  return Status::error(
+      "expected tensors in " + inQuotes(path) +
+      " that inputs of the program (" + names + ") are called as, found " +
+      (found.empty() ? "none" : found) + ": say INPUT=" + path + ":TENSOR");
+}
+
 } // namespace
 
 Status DataFeed::open(const std::vector<TensorPlan> &wanted,
@@ -30,12 +62,39 @@ Status DataFeed::open(const std::vector<TensorPlan> &wanted,
   path = source.text;
   std::vector<InputFile> files;
   ACCEL_RT_RETURN_IF_ERROR(filesOf(path, wanted, files));
+  if (files.empty())
+    ACCEL_RT_RETURN_IF_ERROR(tensorsOf(path, wanted, files));
   hasTokens = files.empty();
   ACCEL_RT_RETURN_IF_ERROR(hasTokens ? openTokens(wanted, source)
                                      : openArrays(wanted, files));
   order.kind = source.order;
   order.seed = source.seed;
   order.firstStep = static_cast<uint64_t>(source.firstStep);
+  order.last = source.last;
+  if (source.split && !hasTokens)
+    return Status::error("option '--data-split' parts Megatron-LM datasets, "
+                         "and " +
+                         inQuotes(path) + " is none");
+  return checkEpochs();
+}
+
+Status DataFeed::checkEpochs() const {
+  if (isBlend() && order.kind == SampleOrder::Once)
+    return Status::error("expected one file of tokens to evaluate on, found "
+                         "the blend " +
+                         inQuotes(path) +
+                         ", of which there is no last sample: evaluate on its "
+                         "files one by one");
+  if (isBlend() && order.last != SampleOrder::Next)
+    return Status::error(
+        "cannot use option '--last-batch' with the blend " + inQuotes(path) +
+        ", whose files end at different steps and begin again: it has no last "
+        "batch");
+  if (order.last == SampleOrder::Drop && numBatches() < 1)
+    return Status::error(
+        "expected at least one whole batch of " + std::to_string(batchSize()) +
+        " samples for --last-batch=drop, found " +
+        std::to_string(numSamples()) + " samples in " + inQuotes(path));
   return Status();
 }
 
@@ -107,20 +166,30 @@ Status DataFeed::openTokens(const std::vector<TensorPlan> &wanted,
                          inQuotes(path) +
                          ", found none: give inputs files of their own, as "
                          "INPUT=FILE,INPUT=FILE");
-  ACCEL_RT_RETURN_IF_ERROR(tokens.open(path, source.type, shape[1]));
+  ACCEL_RT_RETURN_IF_ERROR(
+      tokens.open(path, source.type, shape[1], source.split));
   order.samples = static_cast<uint64_t>(tokens.numSamples());
   order.batch = static_cast<uint64_t>(shape[0]);
   return Status();
 }
 
-std::vector<int> DataFeed::descriptors() const {
-  std::vector<int> all;
-  if (hasTokens)
-    all.push_back(tokens.descriptor());
+std::vector<const DataFile *> DataFeed::files() const {
+  std::vector<const DataFile *> all;
+  for (const TokenFile &part : tokens.files())
+    part.addTo(all);
   for (const Input &input : inputs)
     if (input.array)
-      all.push_back(input.array->descriptor());
+      all.push_back(&input.array->source());
   return all;
+}
+
+Status DataFeed::check() const {
+  for (const TokenFile &part : tokens.files())
+    ACCEL_RT_RETURN_IF_ERROR(part.check());
+  for (const Input &input : inputs)
+    if (input.array)
+      ACCEL_RT_RETURN_IF_ERROR(input.array->source().check());
+  return Status();
 }
 
 Status DataFeed::getCursor(bool hashed, const RunOptions &options,
@@ -131,6 +200,7 @@ Status DataFeed::getCursor(bool hashed, const RunOptions &options,
   cursor.isShuffled = order.kind == SampleOrder::Shuffled;
   cursor.seed = static_cast<int64_t>(order.seed);
   cursor.firstStep = static_cast<int64_t>(order.firstStep);
+  cursor.last = order.last;
   cursor.file = path;
   if (!hashed)
     return Status();
@@ -192,13 +262,14 @@ Status DataFeed::findAny(const std::vector<int64_t> &values, bool &isFound,
   if (isFound || !hasTokens)
     return Status();
   int64_t room[TokenFile::kMaxRead];
-  for (int64_t sample = 0; sample < numSamples(); ++sample)
-    for (int64_t begin = 0; begin < shape[1]; begin += TokenFile::kMaxRead) {
-      int64_t count = std::min(TokenFile::kMaxRead, shape[1] - begin);
-      ACCEL_RT_RETURN_IF_ERROR(tokens.read(sample, begin, count, room));
-      if (std::any_of(room, room + count, look))
-        return Status();
-    }
+  for (const TokenFile &part : tokens.files())
+    for (int64_t sample = 0; sample < part.numSamples(); ++sample)
+      for (int64_t begin = 0; begin < shape[1]; begin += TokenFile::kMaxRead) {
+        int64_t count = std::min(TokenFile::kMaxRead, shape[1] - begin);
+        ACCEL_RT_RETURN_IF_ERROR(part.read(sample, begin, count, room));
+        if (std::any_of(room, room + count, look))
+          return Status();
+      }
   return Status();
 }
 
@@ -230,7 +301,73 @@ Status DataFeed::refuseFiles(const std::vector<std::string> &names,
       (one ? "file" : "files") + ", leave out the data");
 }
 
+std::string DataFeed::whereIs(int64_t finishedSteps, const std::string &input,
+                              std::optional<int64_t> number) const {
+  const Input *fed = find(input);
+  if (!fed || fed->content == TokenContent::Ones)
+    return "";
+  TokenCorpus::Reader reader(tokens, order);
+  auto place = [](int64_t sample, const std::string &element,
+                  const std::string &file) {
+    return "sample " + std::to_string(sample) + ", " + element + ", of " +
+           inQuotes(file);
+  };
+  for (int64_t g = 0; g < batchSize(); ++g) {
+    if (fed->array) {
+      uint64_t sample = order.sampleAt(static_cast<uint64_t>(finishedSteps),
+                                       static_cast<uint64_t>(g));
+      std::string element;
+      if (fed->array->findInSample(sample, number, element).ok() &&
+          !element.empty())
+        return place(static_cast<int64_t>(sample), element, fed->array->path());
+      continue;
+    }
+    TokenCorpus::Place at = reader.placeOf(finishedSteps, g);
+    int64_t end = shape[1] + at.file->overlaps(),
+            room[TokenFile::kMaxRead] = {};
+    for (int64_t begin = 0; number && begin < end;
+         begin += TokenFile::kMaxRead) {
+      int64_t count = std::min(TokenFile::kMaxRead, end - begin);
+      if (!at.file->read(at.sample, begin, count, room).ok())
+        return "";
+      if (int64_t *found = std::find(room, room + count, *number);
+          found != room + count)
+        return place(at.sample,
+                     "token " + std::to_string(begin + (found - room)),
+                     at.file->path());
+    }
+  }
+  return "";
+}
+
+std::string DataFeed::whatIsNotFinite(int64_t finishedSteps) const {
+  for (const Input &input : inputs)
+    if (std::string where = whereIs(finishedSteps, input.name, std::nullopt);
+        !where.empty())
+      return "; input " + inQuotes(input.name) + " has nan or inf in " + where;
+  return "";
+}
+
+std::string DataFeed::whereRefused(int64_t finishedSteps,
+                                   const std::string &message) const {
+  // The position is one of a rank's piece; the number is wrong wherever it is.
+  static const std::string found = ", found ", of = " of input '";
+  size_t at = message.find(found), name = message.find(of);
+  if (at == std::string::npos || name == std::string::npos ||
+      message.back() != '\'')
+    return "";
+  int64_t number =
+      std::strtoll(message.c_str() + at + found.size(), nullptr, 10);
+  name += of.size();
+  std::string where = whereIs(
+      finishedSteps, message.substr(name, message.size() - 1 - name), number);
+  return where.empty() ? "" : ", which is " + where;
+}
+
 std::string DataFeed::whyNot(const std::string &input) const {
+  std::string file, tensor;
+  if (!hasTokens && isSafetensors(path, file, tensor))
+    return "the data " + inQuotes(path) + " have no tensor of that name";
   if (!hasTokens)
     return "the data " + inQuotes(path) + " have no file for it: add " +
            inQuotes(input + "=FILE");

@@ -1,7 +1,8 @@
 // What --data feeds: the inputs of a program, each from a file of its own, or
-// the integer inputs [batch, length] from one file of tokens, in the order of
-// Data/SampleOrder.h. Sample g of a step's batch goes to rank d, micro-batch m,
-// row i with g = (m·dp + d)·b + i: the piece of the input says which.
+// the integer inputs [batch, length] from tokens of one file or of a blend, in
+// the order of Data/SampleOrder.h. Sample g of a step's batch goes to rank d,
+// micro-batch m, row i with g = (m·dp + d)·b + i: the piece of the input says
+// which.
 
 #ifndef ACCEL_RUNTIME_FEED_DATAFEED_H
 #define ACCEL_RUNTIME_FEED_DATAFEED_H
@@ -17,8 +18,10 @@ class Inputs;
 
 class DataFeed {
 public:
-  /// Errors: those of filesOf, TokenFile and SampleArray, files of different
-  /// numbers of samples, and none of `wanted` that tokens can feed.
+  /// Errors: those of filesOf, TokenCorpus and SampleArray, files of different
+  /// numbers of samples, none of `wanted` that tokens can feed, a safetensors
+  /// file without a tensor for any of them, a blend that has no end, where one
+  /// is asked for, and less than a batch where no other is read.
   Status open(const std::vector<TensorPlan> &wanted, const DataSource &source);
   /// How many whole batches the data have.
   int64_t numBatches() const {
@@ -29,10 +32,7 @@ public:
   int64_t batchSize() const { return static_cast<int64_t>(order.batch); }
   /// How often training has read all samples after so many steps in all.
   double epochsAfter(int64_t finishedSteps) const {
-    return static_cast<double>(finishedSteps -
-                               static_cast<int64_t>(order.firstStep)) *
-           static_cast<double>(order.batch) /
-           static_cast<double>(order.samples);
+    return order.epochAfter(static_cast<uint64_t>(finishedSteps));
   }
   /// The samples that make no whole batch.
   int64_t numLeft() const { return numSamples() % batchSize(); }
@@ -40,9 +40,28 @@ public:
   /// Reads the files, if there are any values.
   Status findAny(const std::vector<int64_t> &values, bool &isFound,
                  int64_t &found) const;
-  /// Of all files.
-  std::vector<int> descriptors() const;
-  /// Whether it is one file of tokens.
+  std::vector<const DataFile *> files() const;
+  /// The error of the first file that is no longer what it was. Allocates
+  /// nothing.
+  Status check() const;
+  /// In which order samples are read.
+  const SampleOrder &sampleOrder() const { return order; }
+  /// Whether tokens of several files are blended, which have no epochs.
+  bool isBlend() const { return hasTokens && tokens.isBlend(); }
+  /// Where the batch after `finishedSteps` steps has the number in an input, or
+  /// a floating-point one that is not finite (no number), as a clause: "sample
+  /// 3, element 5, of 'a.npy'". Empty: nowhere, or it cannot be read.
+  std::string whereIs(int64_t finishedSteps, const std::string &input,
+                      std::optional<int64_t> number) const;
+  /// Of the first fed input that has a number in that batch which is not
+  /// finite: "; input 'x' has nan or inf in sample 3 …". Empty: none has.
+  std::string whatIsNotFinite(int64_t finishedSteps) const;
+  /// Where a number comes from that the message of a failed step names, as
+  /// kernels refuse indices and labels ("found 97 at position 5 of input
+  /// 'ids'"): ", which is sample …". Empty: it names none that is fed.
+  std::string whereRefused(int64_t finishedSteps,
+                           const std::string &message) const;
+  /// Whether it is of tokens.
   bool readsTokens() const { return hasTokens; }
 
   /// What a checkpoint says of the data. With `hashed` the files are read once,
@@ -89,12 +108,13 @@ private:
                     const std::vector<InputFile> &files);
   Status openTokens(const std::vector<TensorPlan> &wanted,
                     const DataSource &source);
+  Status checkEpochs() const;
   const Input *find(const std::string &name) const;
 
   std::vector<Input> inputs;
   std::string path;
   std::vector<int64_t> shape; ///< [batch, length] of what tokens feed.
-  TokenFile tokens;
+  TokenCorpus tokens;
   bool hasTokens = false;
   SampleOrder order;
 };

@@ -1,22 +1,25 @@
-// What --data and --eval-data say: one file of tokens, or a file for each of
-// some inputs, and the order in which samples are read.
+// What --data and --eval-data say: one file of tokens, a blend of several, or a
+// file for each of some inputs, and the order in which samples are read.
 
 #ifndef ACCEL_RUNTIME_FEED_DATASOURCE_H
 #define ACCEL_RUNTIME_FEED_DATASOURCE_H
 
+#include "Data/MegatronIndex.h"
 #include "Data/SampleOrder.h"
 #include "accel-rt/PlanFormat.h"
 
 namespace accel::rt {
 
 struct DataSource {
-  /// FILE, or INPUT=FILE,INPUT=FILE.
+  /// FILE, INPUT=FILE,INPUT=FILE, or WEIGHT FILE WEIGHT FILE.
   std::string text;
   std::string type;   ///< Of a raw file's integers (Data/TokenFile.h).
   std::string labels; ///< "same" as the tokens (or empty), or the "next" one.
   SampleOrder::Kind order = SampleOrder::Once;
   uint64_t seed = 0;
   int64_t firstStep = 0; ///< Steps that were finished when the data began.
+  SampleOrder::Last last = SampleOrder::Next;
+  std::optional<DataSplit> split = std::nullopt; ///< Of Megatron-LM datasets.
 };
 
 /// The file of an input.

@@ -42,6 +42,9 @@ public:
         return Status::error("sample " + std::to_string(sample) + " of " +
                              inQuotes(array.path()) + ": " + status.message());
     }
+    for (int64_t row = 0; row < rows; ++row)
+      array.announce(order.sampleAt(static_cast<uint64_t>(finishedSteps + 1),
+                                    static_cast<uint64_t>(start + row)));
     return Status();
   }
 

@@ -13,12 +13,12 @@ constexpr int64_t kIgnored = -100;
 /// Fills one rank's piece for one micro-batch.
 class TokenTask : public HostTask {
 public:
-  TokenTask(const TokenFile &tokens, int64_t length, TokenContent content,
+  TokenTask(const TokenCorpus &tokens, int64_t length, TokenContent content,
             const SampleOrder &order, const ReadCommand &read,
             const Coordinates &coordinates, Memory &memory,
             const int64_t &finishedSteps)
-      : tokens(tokens), length(length), content(content), order(order),
-        read(read), memory(memory),
+      : reader(tokens, order), ahead(tokens, order), length(length),
+        content(content), read(read), memory(memory),
         first(pieceStart(read.part, read.target.shape, coordinates, 0)),
         second(pieceStart(read.part, read.target.shape, coordinates, 1)),
         finishedSteps(finishedSteps) {}
@@ -29,9 +29,7 @@ public:
       return first[dim] + microBatch * (second[dim] - first[dim]);
     };
     for (int64_t row = 0; row < view.shape[0]; ++row) {
-      auto sample = static_cast<int64_t>(
-          order.sampleAt(static_cast<uint64_t>(finishedSteps),
-                         static_cast<uint64_t>(start(0) + row)));
+      TokenCorpus::Place sample = reader.placeOf(finishedSteps, start(0) + row);
       for (int64_t column = 0; column < view.shape[1];) {
         int64_t count = std::min(TokenFile::kMaxRead, view.shape[1] - column);
         int64_t values[TokenFile::kMaxRead];
@@ -42,20 +40,28 @@ public:
         column += count;
       }
     }
+    if (content != TokenContent::Ones)
+      for (int64_t row = 0; row < view.shape[0]; ++row) {
+        TokenCorpus::Place next =
+            ahead.placeOf(finishedSteps + 1, start(0) + row);
+        next.file->announce(next.sample);
+      }
     return Status();
   }
 
 private:
-  Status get(int64_t sample, int64_t begin, int64_t count, int64_t *values) {
+  Status get(TokenCorpus::Place sample, int64_t begin, int64_t count,
+             int64_t *values) {
     if (content == TokenContent::Ones) {
       std::fill_n(values, count, 1);
       return Status();
     }
     if (content == TokenContent::Tokens)
-      return tokens.read(sample, begin, count, values);
-    int64_t known = std::min(count, length - begin - 1);
+      return sample.file->read(sample.sample, begin, count, values);
+    int64_t known =
+        std::min(count, length + sample.file->overlaps() - begin - 1);
     std::fill(values + known, values + count, kIgnored);
-    return tokens.read(sample, begin + 1, known, values);
+    return sample.file->read(sample.sample, begin + 1, known, values);
   }
   /// Stores values of a row from the element `offset` of the view on.
   Status store(Address base, int64_t offset, const int64_t *values,
@@ -74,10 +80,9 @@ private:
                          Rows::ofElements(4, count, stride, 1));
   }
 
-  const TokenFile &tokens;
+  TokenCorpus::Reader reader, ahead; ///< The latter of the next step.
   int64_t length;
   TokenContent content;
-  const SampleOrder &order;
   const ReadCommand &read;
   Memory &memory;
   std::vector<int64_t> first, second;
@@ -87,7 +92,7 @@ private:
 } // namespace
 
 std::unique_ptr<HostTask>
-feedTokens(const TokenFile &tokens, int64_t length, TokenContent content,
+feedTokens(const TokenCorpus &tokens, int64_t length, TokenContent content,
            const SampleOrder &order, const ReadCommand &read,
            const Coordinates &coordinates, Memory &memory,
            const int64_t &finishedSteps) {

@@ -4,8 +4,7 @@
 #ifndef ACCEL_RUNTIME_FEED_FEEDTOKENS_H
 #define ACCEL_RUNTIME_FEED_FEEDTOKENS_H
 
-#include "Data/SampleOrder.h"
-#include "Data/TokenFile.h"
+#include "Data/TokenCorpus.h"
 #include "accel-rt/Device.h"
 
 namespace accel::rt {
@@ -14,9 +13,10 @@ enum class TokenContent { Tokens, NextTokens, Ones };
 
 /// Fills the piece of `read` at `coordinates` with samples of `length` tokens.
 /// Before each step, `finishedSteps` says how many were finished; all
-/// references must outlive the task.
+/// references must outlive the task. Each run tells the system which samples
+/// the same piece of the next step will have.
 std::unique_ptr<HostTask>
-feedTokens(const TokenFile &tokens, int64_t length, TokenContent content,
+feedTokens(const TokenCorpus &tokens, int64_t length, TokenContent content,
            const SampleOrder &order, const ReadCommand &read,
            const Coordinates &coordinates, Memory &memory,
            const int64_t &finishedSteps);

@@ -7,6 +7,18 @@
 
 namespace accel::rt {
 
+Status readLastBatch(const std::string &text, SampleOrder::Last &last) {
+  last = SampleOrder::Next;
+  for (SampleOrder::Last each :
+       {SampleOrder::Next, SampleOrder::Drop, SampleOrder::Keep})
+    if (text == nameOf(each))
+      last = each;
+  if (!text.empty() && text != nameOf(last))
+    return Status::error("expected next, drop or keep as --last-batch, found " +
+                         inQuotes(text));
+  return Status();
+}
+
 /// Options that only some entries have.
 static Status checkKind(const Executable &plan, const RunOptions &options,
                         const std::string &entry) {
@@ -16,8 +28,10 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
     bool given, step, eval, forward;
   } rows[] = {
       {"--steps", options.steps > 0, true, false, false},
+      {"--epochs", options.epochs > 0, true, false, false},
       {"--data", !options.data.empty(), true, true, false},
       {"--data-order", !options.dataOrder.empty(), true, false, false},
+      {"--last-batch", !options.lastBatch.empty(), true, false, false},
       {"--seed", options.seed.has_value(), true, false, false},
       {"--save-weights", !options.saveWeights.empty(), true, false, false},
       {"--checkpoint", !options.checkpoint.empty(), true, false, false},
@@ -94,6 +108,10 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
   for (auto [name, given] :
        {std::pair("--data-type", !options.dataType.empty() && !hasData),
         std::pair("--data-labels", !options.dataLabels.empty() && !hasData),
+        std::pair("--data-split", !options.dataSplit.empty() && !hasData),
+        std::pair("--last-batch",
+                  !options.lastBatch.empty() && options.data.empty()),
+        std::pair("--epochs", options.epochs > 0 && options.data.empty()),
         std::pair("--data-order",
                   !options.dataOrder.empty() && options.data.empty()),
         std::pair("--new-data", options.newData && options.data.empty()),
@@ -104,6 +122,14 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
       options.dataOrder != "file")
     return Status::error("expected shuffled or file as --data-order, found " +
                          inQuotes(options.dataOrder));
+  SampleOrder::Last last;
+  ACCEL_RT_RETURN_IF_ERROR(readLastBatch(options.lastBatch, last));
+  if (last == SampleOrder::Keep)
+    return Status::error("cannot use --last-batch=keep: a step has a batch of "
+                         "one size, in which every row counts; give next or "
+                         "drop");
+  if (options.epochs && options.steps)
+    return Status::error("expected --steps or --epochs, found both");
   if (options.dataOrder == "file" && options.seed)
     return Status::error("cannot use option '--seed' with --data-order=file: "
                          "nothing is shuffled");
@@ -119,10 +145,10 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
     return Status::error("option '--checkpoint-sync' expects --checkpoint");
   if (!options.keepBest.empty() && options.checkpoint.empty())
     return Status::error("option '--keep-best' expects --checkpoint");
-  if (!options.resume.empty() && !options.steps)
+  if (!options.resume.empty() && !options.steps && !options.epochs)
     return Status::error("option '--resume' expects --steps, the number of "
                          "steps in all: those that the checkpoint has seen "
-                         "count");
+                         "count; or --epochs, that of epochs in all");
   return Status();
 }
 

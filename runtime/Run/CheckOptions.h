@@ -4,6 +4,7 @@
 #ifndef ACCEL_RUNTIME_RUN_CHECKOPTIONS_H
 #define ACCEL_RUNTIME_RUN_CHECKOPTIONS_H
 
+#include "Data/SampleOrder.h"
 #include "accel-rt/Runtime.h"
 
 namespace accel::rt {
@@ -17,6 +18,10 @@ struct DeviceKind;
 /// options that only one kind of program or device has, or that need others.
 Status checkOptions(const Executable &plan, const RunOptions &options,
                     const DeviceKind *&device);
+
+/// What --last-batch says; empty: Next. Errors: another word than next, drop or
+/// keep.
+Status readLastBatch(const std::string &text, SampleOrder::Last &last);
 
 /// The entry that the options call, or what the file is for. Errors: it has no
 /// such entry.

@@ -18,6 +18,7 @@ Status evaluate(const RankParts &parts, const Call &call, InputOutput &io,
   // Weights are whole numbers, so that counts of labels stay such.
   double unit = rest ? static_cast<double>(call.data.batchSize()) : 1,
          copies = static_cast<double>(rest) - unit;
+  ACCEL_RT_RETURN_IF_ERROR(call.data.check());
   io.losses.clear();
   io.writeSeconds = 0;
   for (int64_t batch = 0; batch < batches; ++batch) {
@@ -30,7 +31,8 @@ Status evaluate(const RankParts &parts, const Call &call, InputOutput &io,
     if (!status.ok() && status.message() != kAbortedMessage)
       return Status::error("batch " + std::to_string(batch + 1) + " of " +
                            std::to_string(batches) +
-                           " of the evaluation: " + status.message());
+                           " of the evaluation: " + status.message() +
+                           call.data.whereRefused(batch, status.message()));
     ACCEL_RT_RETURN_IF_ERROR(status);
     io.losses.add(io.record.values[StepRecord::Loss],
                   batch > whole ? copies : unit);

@@ -17,6 +17,7 @@
 #include "State/SavedWeights.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstring>
 
@@ -85,6 +86,7 @@ public:
 
 private:
   void orderData(const Executable &plan, DataSource &source);
+  Status countEpochs();
   Status checkDataOptions() const;
   Status checkTargets() const;
   Status finish(const Job &job, const Supervisor &supervisor, Status ended,
@@ -94,6 +96,7 @@ private:
   Job job(ControlCenter &control);
   ControlSize controlSize() const;
   Status withLast(Status status) const;
+  std::string whyDataEnd() const;
 
   RunOptions options;
   Fleet *fleet;
@@ -139,9 +142,14 @@ Status Launch::open() {
   if (resumes)
     ACCEL_RT_RETURN_IF_ERROR(
         resume.open(options.resume, plan, Resume::Wanted::All, options.warn));
-  ACCEL_RT_RETURN_IF_ERROR(
-      countRuns(call.entry, options, resumes ? &resume : nullptr, repeats));
-  DataSource source{options.data, options.dataType, options.dataLabels};
+  DataSource source{options.data, options.dataType, options.dataLabels},
+      held{options.evalData, options.dataType, options.dataLabels};
+  if (!options.dataSplit.empty()) {
+    std::array<DataSplit, 3> splits;
+    ACCEL_RT_RETURN_IF_ERROR(readSplit(options.dataSplit, splits));
+    source.split = splits[call.entry == "step" ? 0 : 1];
+    held.split = splits[1];
+  }
   if (call.entry == "step")
     orderData(plan, source);
   bool executes = device->executes;
@@ -150,13 +158,14 @@ Status Launch::open() {
   ACCEL_RT_RETURN_IF_ERROR(
       openCall(plan, options.inputs.empty() && !hasData ? "." : options.inputs,
                source, executes, options.warn, call));
+  ACCEL_RT_RETURN_IF_ERROR(countEpochs());
+  ACCEL_RT_RETURN_IF_ERROR(
+      countRuns(call.entry, options, resumes ? &resume : nullptr, repeats));
   evaluates = options.evalEvery > 0;
   eval.entry = "eval";
   if (evaluates)
     ACCEL_RT_RETURN_IF_ERROR(
-        openCall(plan, options.evalInputs,
-                 {options.evalData, options.dataType, options.dataLabels},
-                 executes, options.warn, eval));
+        openCall(plan, options.evalInputs, held, executes, options.warn, eval));
   ACCEL_RT_RETURN_IF_ERROR(checkDataOptions());
   checkpointed = !options.checkpoint.empty();
   saves = !options.saveWeights.empty();
@@ -209,6 +218,9 @@ void Launch::orderData(const Executable &plan, DataSource &source) {
     options.dataOrder = saved->isShuffled ? "shuffled" : "file";
   if (saved && !options.seed)
     options.seed = saved->seed;
+  if (saved && options.lastBatch.empty())
+    options.lastBatch = nameOf(saved->last);
+  (void)readLastBatch(options.lastBatch, source.last); // checked
   source.order =
       options.dataOrder == "file" ? SampleOrder::InFile : SampleOrder::Shuffled;
   source.seed = static_cast<uint64_t>(options.seed.value_or(plan.seed));
@@ -216,6 +228,27 @@ void Launch::orderData(const Executable &plan, DataSource &source) {
     source.firstStep = saved             ? saved->firstStep
                        : options.newData ? resume.step()
                                          : 0;
+}
+
+/// Says epochs in steps, of which those before the data began are some.
+Status Launch::countEpochs() {
+  if (!options.epochs)
+    return Status();
+  const SampleOrder &order = call.data.sampleOrder();
+  if (call.data.isBlend())
+    return Status::error("cannot use option '--epochs' with the blend " +
+                         inQuotes(options.data) +
+                         ", whose files begin again at different steps: give "
+                         "--steps");
+  auto epochs = static_cast<uint64_t>(options.epochs);
+  if (static_cast<double>(epochs) * static_cast<double>(order.samples) >
+      static_cast<double>(kMaxSteps) * static_cast<double>(order.batch))
+    return Status::error(
+        "expected at most " + std::to_string(kMaxSteps) +
+        " steps, found --epochs=" + std::to_string(options.epochs) + " of " +
+        std::to_string(order.samples) + " samples");
+  options.steps = static_cast<int64_t>(order.firstStep + order.stepsOf(epochs));
+  return Status();
 }
 
 /// What is said of data and files must be read by some call.
@@ -272,6 +305,7 @@ Status Launch::identify(Identity &identity) const {
   add("--save-weights", options.saveWeights);
   add("--data-labels", options.dataLabels);
   add("--data-order", options.dataOrder);
+  add("--last-batch", options.lastBatch);
   addCount("--new-data", options.newData);
   addCount("--seed", options.seed.value_or(-1));
   addCount("data (how many samples)", cursor.samples);
@@ -302,9 +336,8 @@ Status Launch::checkTargets() const {
   FilesInUse files;
   files.reads(file->descriptor(), "the executable");
   for (const Call *each : {&call, &eval}) {
-    for (int data :
-         each->hasData ? each->data.descriptors() : std::vector<int>())
-      files.reads(data, "data");
+    for (const DataFile *data : each->data.files())
+      files.reads(data->descriptor(), "data");
     for (const TensorPlan &input : each->tensors.inputs)
       if (const TensorRange *range = each->inputs.find(input.name))
         files.reads(range->fd, "input " + inQuotes(input.name));
@@ -464,6 +497,14 @@ Status Launch::run(RunResult &result) {
   return ended;
 }
 
+/// Why the ranks ended a run for which nobody asked them to.
+std::string Launch::whyDataEnd() const {
+  Status status = call.data.check();
+  return status.ok() ? "the data were changed on another machine while they "
+                       "were read"
+                     : status.message();
+}
+
 Status Launch::finish(const Job &job, const Supervisor &supervisor,
                       Status ended, RunResult &result) {
   ControlCenter &control = job.control;
@@ -478,9 +519,9 @@ Status Launch::finish(const Job &job, const Supervisor &supervisor,
   if (int64_t at = control.interruptedAt(); at != RankControl::kNever) {
     result.interruptedBy = Interrupts::received();
     std::string why =
-        result.interruptedBy
-            ? "interrupted by " + Interrupts::nameOf(result.interruptedBy)
-            : supervisor.untold().message();
+        supervisor.untold().ok() ? whyDataEnd() : supervisor.untold().message();
+    if (result.interruptedBy)
+      why = "interrupted by " + Interrupts::nameOf(result.interruptedBy);
     return withLast(Status::error(
         why + " after step " + std::to_string(control.firstStep() + at) +
         " of " + std::to_string(control.firstStep() + repeats)));

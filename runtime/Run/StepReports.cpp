@@ -125,7 +125,8 @@ Status badStep(const Job &job) {
       (std::isnan(value) ? "nan"
        : value > 0       ? "inf"
                          : "-inf") +
-      "); the state is that of step " + std::to_string(bad.step - 1));
+      "); the state is that of step " + std::to_string(bad.step - 1) +
+      job.call.data.whatIsNotFinite(bad.step - 1));
 }
 
 } // namespace accel::rt

@@ -128,12 +128,18 @@ Status Steps::runStep(int64_t k) {
   io.writeSeconds = 0;
   io.finishedSteps = self.firstStep + k;
   // Whoever saw a step end badly ends them for all; of an interrupt one rank
-  // is told, in time or a step late.
+  // is told, in time or a step late. What is no longer in the data is not
+  // trained on, and what was learned from it before is saved.
   enum Verdict : int64_t { GoOn, Interrupted, EndedBadly };
+  const DataFeed &feed = parts.job.call.data;
+  Status data = feed.check();
+  if (!data.ok() && !parts.checkpoints)
+    return data;
+  bool endsEarly =
+      !data.ok() || (parts.rank == 0 && parts.control.isStopWanted());
   int64_t verdict = self.stoppedAt.load() ? EndedBadly
-                    : parts.rank == 0 && parts.control.isStopWanted()
-                        ? Interrupted
-                        : GoOn;
+                    : endsEarly           ? Interrupted
+                                          : GoOn;
   ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(verdict));
   isOver = verdict != GoOn;
   if (verdict == Interrupted) {
@@ -146,7 +152,9 @@ Status Steps::runStep(int64_t k) {
   if (parts.checkpoints)
     ACCEL_RT_RETURN_IF_ERROR(parts.checkpoints->look());
   double start = now();
-  ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("step"));
+  if (Status status = parts.executor.run("step"); !status.ok())
+    return Status::error(status.message() +
+                         feed.whereRefused(io.finishedSteps, status.message()));
   ACCEL_RT_RETURN_IF_ERROR(parts.noteCall("step", /*first=*/k == 0));
   double seconds = now() - start - io.writeSeconds;
   StepRecord record = io.record;

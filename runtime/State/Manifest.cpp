@@ -127,6 +127,15 @@ bool readFields(const Json &json, int64_t version, Manifest &manifest) {
          cursor.firstStep < 0 || cursor.firstStep > manifest.step))
       return false;
     cursor.isShuffled = order != "file";
+    std::string last = nameOf(SampleOrder::Next);
+    if (version > 3 && !getText(data, "last_batch", last))
+      return false;
+    for (SampleOrder::Last each :
+         {SampleOrder::Next, SampleOrder::Drop, SampleOrder::Keep})
+      if (last == nameOf(each))
+        cursor.last = each;
+    if (last != nameOf(cursor.last))
+      return false;
     if (version > 1 &&
         (!getText(data, "file", cursor.file) || !data.contains("hash") ||
          !parseHex(data["hash"], cursor.hash.emplace())))
@@ -175,6 +184,7 @@ void ManifestText::prepare(const Manifest &manifest) {
                ", \"batch\": " + std::to_string(data->batch) +
                ", \"seed\": " + std::to_string(data->seed) + ", \"order\": \"" +
                (data->isShuffled ? "shuffled" : "file") +
+               "\", \"last_batch\": \"" + nameOf(data->last) +
                "\", \"first_step\": " + std::to_string(firstStep) +
                ", \"file\": " + quoted(data->file) + ", \"hash\": \"" +
                hexOf(*data->hash) + "\", \"read\": ";

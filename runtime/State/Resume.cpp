@@ -251,6 +251,11 @@ Status Resume::checkData(const DataCursor *cursor, const Warn &warn) const {
         ", as the checkpoint " + inQuotes(folder) + " had them, found them " +
         (saved.isShuffled ? "in the order of the file" : "shuffled") +
         kNewData);
+  if (saved.last != cursor->last)
+    return Status::error(
+        std::string("expected --last-batch=") + nameOf(saved.last) +
+        ", as the checkpoint " + inQuotes(folder) +
+        " had it, found --last-batch=" + nameOf(cursor->last) + kNewData);
   if (!saved.hash && warn)
     warn("the checkpoint " + inQuotes(folder) +
          " of an earlier version does not tell which data it had: " +

@@ -36,23 +36,44 @@ take it only from where you would take a program.
   --repeat K      call eval or forward K times (default: 1)
   --steps N       train for N steps (default: 1); inputs are the global batch,
                   the same in each step; outputs are those of the last one
+  --epochs N      in the place of --steps: read the data N times
   --data INPUT=FILE,INPUT=FILE
                   samples to train on instead: .npy, of the input's shape with
                   any number of samples in the place of its batch, and of its
                   type, another width of whole numbers, or a narrower one of
-                  floating point. Inputs without a file are read from --inputs,
-                  which must have no file of the others
-  --data FILE     one file of tokens: .npy, [samples, length] or one stream, or
-                  raw integers. Inputs of integers [batch, length] get tokens,
-                  those called *label* or *target* the same tokens, those called
-                  *mask* ones
+                  floating point; or F.safetensors, of which it is the tensor of
+                  the input's name, or F.safetensors:TENSOR. Inputs without a
+                  file are read from --inputs, which must have no file of the
+                  others. Files are read as steps need them, and may be larger
+                  than memory; one that is cut short or written to meanwhile is
+                  an error, before which a checkpoint is saved, if there are any
+  --data F.safetensors
+                  the tensors of that file that inputs are called as
+  --data FILE     one file of tokens: .npy, [samples, length] or one stream, raw
+                  integers, or a dataset of Megatron-LM (PREFIX, of PREFIX.bin
+                  and PREFIX.idx). Inputs of integers [batch, length] get
+                  tokens, those called *label* or *target* the same tokens,
+                  those called *mask* ones
+  --data 'WEIGHT FILE WEIGHT FILE'
+                  a blend of such files, as Megatron-LM's --data-path: the next
+                  sample is of the file that has given the fewest so far beside
+                  its weight (weights are divided by their sum), and of each
+                  file in an order of its own, epoch after epoch
+  --data-split A,B,C
+                  of a dataset of Megatron-LM the shares of its sequences, in
+                  their order, that --data reads to train and, second,
+                  --eval-data (or --data of the entry eval); the third is left
+                  for a test
   --data-order O  shuffled (default): every epoch has an order of its own, which
                   ranks and micro-batches do not change; file: as samples lie in
-                  the data. Where an epoch ends in the middle of a batch, the
-                  next one begins there
+                  the data
+  --last-batch L  where an epoch ends in the middle of a batch: next (default),
+                  the next one begins there; drop, the samples of that batch are
+                  left out (PyTorch's drop_last=True)
   --data-type T   of a raw file: uint16 (default), int32, uint32 or int64
   --data-labels L same (default): the model shifts its labels itself; next: a
-                  label is the token after its own, -100 for the last
+                  label is the token after its own, -100 for the last, except in
+                  datasets of Megatron-LM, whose samples have one token more
   --eval-every K  after every step whose number K divides, call eval on what the
                   two options below name, and print its eval_loss
   --eval-inputs DIR

@@ -63,6 +63,8 @@ std::string *textOption(RunOptions &options, TellOptions &told,
       {"--eval-data", &options.evalData},
       {"--data", &options.data},
       {"--data-order", &options.dataOrder},
+      {"--data-split", &options.dataSplit},
+      {"--last-batch", &options.lastBatch},
       {"--data-type", &options.dataType},
       {"--data-labels", &options.dataLabels},
       {"--save-weights", &options.saveWeights},
@@ -229,6 +231,7 @@ int main(int argc, char **argv) {
     int64_t *count = argument == "-n"               ? &options.ranks
                      : argument == "--repeat"       ? &options.repeats
                      : argument == "--steps"        ? &options.steps
+                     : argument == "--epochs"       ? &options.epochs
                      : argument == "--threads"      ? &options.threads
                      : argument == "--save-every"   ? &options.saveEvery
                      : argument == "--keep"         ? &options.keep

@@ -71,10 +71,21 @@ struct RunOptions {
   std::string entry;
   int64_t repeats = 0; ///< Calls of eval or forward; 0: 1.
   int64_t steps = 0;   ///< Calls of step; 0: 1. See `resume`.
+  /// In the place of `steps`: how often the data are read; 0: as `steps` says.
+  int64_t epochs = 0;
   /// What feeds a training program (Feed/DataFeed.h): a file for each of some
-  /// inputs, INPUT=FILE,INPUT=FILE, or one file of tokens, with their type if
-  /// it is raw, and what labels are ("same" as the tokens, or the "next" one).
+  /// inputs, INPUT=FILE,INPUT=FILE, or one file of tokens or a blend of
+  /// several, WEIGHT FILE WEIGHT FILE, with their type if it is raw, and what
+  /// labels are
+  /// ("same" as the tokens, or the "next" one).
   std::string data, dataType, dataLabels;
+  /// Of Megatron-LM datasets: the shares of training, validation and test, of
+  /// which `data` has the first and `evalData` the second. Empty: all of it.
+  std::string dataSplit;
+  /// What becomes of the samples at the end of an epoch that make no whole
+  /// batch: "next", "drop" or "keep" (Data/SampleOrder.h); empty: as in the
+  /// checkpoint of `resume`, else "next".
+  std::string lastBatch;
   /// The order of samples, "shuffled" or as they lie in the "file", and its
   /// seed; empty and absent: as in the checkpoint of `resume`, else shuffled by
   /// the seed of the executable.

@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
 #include <fstream>
 
 using namespace accel::rt;
@@ -207,6 +208,44 @@ TEST_F(ArrayFeed, NamesTheFileThatBecameShort) {
   EXPECT_THAT(status.message(),
               HasSubstr("sample 0 of '" + (folder / "a.npy")));
   EXPECT_THAT(status.message(), HasSubstr("found its end"));
+}
+
+TEST_F(ArrayFeed, SaysWhereARefusedNumberComesFrom) {
+  lowerRows("file");
+  std::string message = "node 'n': expected indices from 0 to 96 for a table "
+                        "of size 97, found 231 at position 5 of input 'x'";
+  EXPECT_EQ(feed.whereRefused(1, message),
+            ", which is sample 2, element [3, 1], of '" + (folder / "a.npy") +
+                "'");
+  // The batch before has it not, and no other input and message name one.
+  EXPECT_EQ(feed.whereRefused(0, message), "");
+  EXPECT_EQ(feed.whereRefused(1, "found 231 at position 5 of input 'y'"), "");
+  EXPECT_EQ(feed.whereRefused(1, "another rank ended"), "");
+}
+
+TEST_F(Feed, SaysWhichTokenWasRefused) {
+  addInput("tokens");
+  ASSERT_EQ(open(), "");
+  EXPECT_EQ(feed.whereRefused(0, "expected indices from 0 to 9, found "
+                                 "1099511627776 at position 7 of input "
+                                 "'tokens'"),
+            ", which is sample 0, token 7, of '" + (folder / "d.bin") + "'");
+}
+
+TEST_F(Feed, SaysWhichSampleIsNotFinite) {
+  float values[] = {1, 2, 3, 4, HUGE_VALF, 6};
+  std::ofstream file(folder / "f.npy", std::ios::binary);
+  file << npyHeader(DType::F32, {3, 2});
+  file.write(reinterpret_cast<char *>(values), sizeof values);
+  file.close();
+  addInput("f", DType::F64, {1, 2});
+  Status status = feed.open(executable.inputs, {"f=" + (folder / "f.npy"), "",
+                                                "", SampleOrder::InFile});
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(feed.whatIsNotFinite(1), "");
+  EXPECT_EQ(feed.whatIsNotFinite(2),
+            "; input 'f' has nan or inf in sample 2, element 0, of '" +
+                (folder / "f.npy") + "'");
 }
 
 TEST_F(ArrayFeed, WantsOneBatch) {

@@ -75,6 +75,52 @@ TEST(SampleOrder, GoesThroughTheFile) {
             (std::vector<uint64_t>{0, 1, 2, 3, 4, 4, 4, 4, 4}));
 }
 
+TEST(SampleOrder, LeavesOutOrKeepsTheLastBatch) {
+  SampleOrder order{5, 2, 0, SampleOrder::InFile, 10};
+  auto steps = [&](SampleOrder::Last last, uint64_t count) {
+    order.last = last;
+    std::vector<uint64_t> samples;
+    for (uint64_t step = 10; step < 10 + count; ++step)
+      for (uint64_t g = 0; g < order.numRows(step); ++g)
+        samples.push_back(order.sampleAt(step, g));
+    return samples;
+  };
+  using Samples = std::vector<uint64_t>;
+  EXPECT_EQ(steps(SampleOrder::Drop, 4), (Samples{0, 1, 2, 3, 0, 1, 2, 3}));
+  EXPECT_EQ(steps(SampleOrder::Keep, 4), (Samples{0, 1, 2, 3, 4, 0, 1}));
+  EXPECT_EQ(order.sampleAt(12, 1), 4u); // stands in a row that does not count
+  EXPECT_EQ(order.stepsOf(2), 6u);
+  EXPECT_EQ(order.epochAfter(12), 0.8);
+  EXPECT_EQ(order.epochAfter(13), 1);
+  order.last = SampleOrder::Drop;
+  EXPECT_EQ(order.stepsOf(2), 4u);
+  EXPECT_EQ(order.epochAfter(13), 1.5);
+  order.last = SampleOrder::Next;
+  EXPECT_EQ(order.stepsOf(3), 8u); // of 15 samples
+  EXPECT_EQ(order.epochAfter(12), 0.8);
+  EXPECT_EQ(order.numRows(12), 2u);
+}
+
+TEST(SampleOrder, ShufflesEveryEpochWithoutItsLastBatch) {
+  for (SampleOrder::Last last : {SampleOrder::Drop, SampleOrder::Keep}) {
+    SampleOrder order{7, 3, 5};
+    order.last = last;
+    std::set<std::vector<uint64_t>> epochs;
+    uint64_t steps = order.stepsOf(1);
+    for (uint64_t epoch = 0; epoch < 10; ++epoch) {
+      std::vector<uint64_t> samples;
+      for (uint64_t step = epoch * steps; step < (epoch + 1) * steps; ++step)
+        for (uint64_t g = 0; g < order.numRows(step); ++g)
+          samples.push_back(order.sampleAt(step, g));
+      EXPECT_EQ(samples.size(), last == SampleOrder::Keep ? 7u : 6u);
+      EXPECT_EQ(std::set<uint64_t>(samples.begin(), samples.end()).size(),
+                samples.size());
+      epochs.insert(samples);
+    }
+    EXPECT_EQ(epochs.size(), 10u);
+  }
+}
+
 TEST(SampleOrder, GivesEveryEpochAndSeedItsOwn) {
   SampleOrder order{10, 4, 1}, other{10, 4, 2};
   auto epoch = [](const SampleOrder &order, uint64_t epoch) {
