@@ -27,12 +27,16 @@ struct Write {
   Value value;
 };
 
+/// What the average of a parameter is called, before its name.
+constexpr StringLiteral kAverage = "ema/";
+
 /// A state to be declared, and the chunk of a pipeline that owns it.
 struct NewState {
   std::string name;
   RankedTensorType type;
   int64_t chunk = 0;
-  double first = 0; ///< of all elements
+  double first = 0;           ///< of all elements
+  nn::StateOp like = nullptr; ///< begins as this one, where there is one
 };
 
 /// A parameter that the loss depends on.
@@ -41,6 +45,7 @@ struct Updating {
   Value gradient;
   const Optimizer *optimizer;
   SmallVector<Write> states; ///< that the optimizer keeps beside it
+  Write average = {};        ///< of it; without a state where none is kept
 };
 
 class StepBuilder {
@@ -59,6 +64,10 @@ private:
   LogicalResult markGradients(Value loss);
   Value buildNorm(Type element);
   LogicalResult addOptimizerStates(MutableArrayRef<Updating> parameters);
+  LogicalResult addAverages(MutableArrayRef<Updating> parameters);
+  Value buildAverage(const NNBuilder &build, const Updating &each,
+                     Value parameter, Value step);
+  void readAverages();
   LogicalResult update(Value loss, bool emitGradients);
   void addResult(Value value, StringRef output) {
     results.push_back(value);
@@ -96,7 +105,7 @@ FailureOr<SmallVector<Write>> StepBuilder::addStates(ArrayRef<NewState> wanted,
   SmallVector<Type> types;
   SmallVector<DictionaryAttr> attributes;
   SmallVector<Location> locations;
-  for (auto &[name, type, chunk, first] : wanted) {
+  for (auto &[name, type, chunk, first, like] : wanted) {
     Type element = type.getElementType();
     TypedAttr value = builder.getZeroAttr(element);
     if (first != 0)
@@ -105,9 +114,15 @@ FailureOr<SmallVector<Write>> StepBuilder::addStates(ArrayRef<NewState> wanted,
       return other->emitError()
              << "expected no symbol '" << name
              << "' in a forward program: training needs the name";
+    Attribute init = DenseElementsAttr::get(type, value);
+    TypeAttr stored;
+    if (nn::StateOp other = like) {
+      init = other.getInit();
+      stored = other.getStoredAttr();
+    }
     auto state = nn::StateOp::create(
-        builder, named(name), name, type, DenseElementsAttr::get(type, value),
-        /*aliases=*/nullptr, /*initializers=*/nullptr, /*stored=*/nullptr,
+        builder, named(name), name, type, init,
+        /*aliases=*/nullptr, /*initializers=*/nullptr, stored,
         /*logical=*/nullptr, /*frozen=*/false, role, chunk);
     symbols.insert(state);
     added.push_back({state, nullptr, nullptr});
@@ -252,6 +267,62 @@ StepBuilder::addOptimizerStates(MutableArrayRef<Updating> parameters) {
   return success();
 }
 
+/// An average is a moment: it lies on ranks and in checkpoints as those do. It
+/// begins as the parameter, for evaluations before the first step.
+LogicalResult StepBuilder::addAverages(MutableArrayRef<Updating> parameters) {
+  std::vector<NewState> wanted;
+  for (Updating &each : parameters) {
+    nn::StateOp state = each.trained->state;
+    bool isStack = !state.getMembers().empty();
+    if (isStack && rule.evaluatesAverages)
+      return state.emitError()
+             << "cannot evaluate on averages ('ema.evaluate') with '"
+             << state.getSymName()
+             << "', which stacks parameters: leave it out, and evaluate what "
+                "acc-run --save-weights F --averages writes";
+    wanted.push_back({(kAverage + state.getSymName()).str(),
+                      NNBuilder::typeOf(each.trained->argument),
+                      int64_t(state.getChunk()), 0,
+                      isStack ? nn::StateOp() : state});
+  }
+  FailureOr<SmallVector<Write>> added =
+      addStates(wanted, nn::StateRole::moment);
+  if (failed(added))
+    return failure();
+  for (auto [each, write] : llvm::zip_equal(parameters, *added))
+    each.average = write;
+  return success();
+}
+
+/// As get_ema_multi_avg_fn has it; the first update is a copy.
+Value StepBuilder::buildAverage(const NNBuilder &build, const Updating &each,
+                                Value parameter, Value step) {
+  Value old = each.average.old;
+  Value isFirst = build.compare(nn::ComparePredicate::lt, step, build.f64(2));
+  return build.select(build.spread(isFirst, NNBuilder::typeOf(old).getShape()),
+                      parameter,
+                      lerp(build, old, parameter, 1 - *rule.averageDecay));
+}
+
+/// What is asked of the model is answered by the averages.
+void StepBuilder::readAverages() {
+  for (func::FuncOp other : module.getOps<func::FuncOp>()) {
+    std::optional<nn::EntryKind> kind = nn::getEntryKind(other);
+    if (!kind || other == entry)
+      continue;
+    for (unsigned index = 0; index < other.getNumArguments(); ++index) {
+      auto name =
+          other.getArgAttrOfType<FlatSymbolRefAttr>(index, nn::kStateAttr);
+      if (!name)
+        continue;
+      std::string average = (kAverage + name.getValue()).str();
+      if (symbols.lookup(average))
+        other.setArgAttr(index, nn::kStateAttr,
+                         FlatSymbolRefAttr::get(builder.getContext(), average));
+    }
+  }
+}
+
 LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   NNBuilder build{builder, named("update")};
   Type element = NNBuilder::typeOf(loss).getElementType();
@@ -281,7 +352,8 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
     }
     parameters.push_back({&each, gradient, optimizer.get(), {}});
   }
-  if (failed(addOptimizerStates(parameters)))
+  if (failed(addOptimizerStates(parameters)) ||
+      (rule.averageDecay && failed(addAverages(parameters))))
     return failure();
   SmallVector<Write> writes;
   for (Updating &each : parameters) {
@@ -303,6 +375,9 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
                       keepUnlessFinite(updated.parameter, old)});
     for (auto [write, value] : llvm::zip_equal(each.states, updated.states))
       write.value = keepUnlessFinite(value, write.old);
+    if (each.average.state)
+      each.average.value = keepUnlessFinite(
+          buildAverage(own, each, updated.parameter, step), each.average.old);
   }
 
   addResult(loss, "loss");
@@ -322,8 +397,11 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
     addWrite(write.state, write.value);
   // In the order in which they are arguments.
   SmallVector<Write> ofOptimizers;
-  for (Updating &each : parameters)
+  for (Updating &each : parameters) {
     llvm::append_range(ofOptimizers, each.states);
+    if (each.average.state)
+      ofOptimizers.push_back(each.average);
+  }
   llvm::sort(ofOptimizers, [](const Write &a, const Write &b) {
     return a.old.getArgNumber() < b.old.getArgNumber();
   });
@@ -343,6 +421,8 @@ void StepBuilder::finish() {
   entry.setAllResultAttrs(resultAttributes);
   entry.setSymName(kStepName);
   nn::setEntryKind(entry, nn::EntryKind::step);
+  if (rule.evaluatesAverages)
+    readAverages();
   if (rule.seed != 0)
     module->setAttr(kSeedAttr, builder.getI64IntegerAttr(rule.seed));
 }

@@ -78,7 +78,13 @@ Error accel::autodiff::checkTrainOptions(const TrainOptions &options) {
     return errors;
   add(checkLoss(options.step.loss));
   add(checkEntries(options.inference.entries, options.inference.evalOutputs));
-  add(parseUpdateRule(options.step.optimizer, options.step.settings)
-          .takeError());
+  Expected<UpdateRule> rule =
+      parseUpdateRule(options.step.optimizer, options.step.settings);
+  const auto &entries = options.inference.entries;
+  if (!rule)
+    add(rule.takeError());
+  else if (rule->evaluatesAverages && entries.size() == 1)
+    add(fail("expected eval or forward among --entries with "
+             "'ema.evaluate=true', found step alone"));
   return errors;
 }

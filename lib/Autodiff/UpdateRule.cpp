@@ -90,6 +90,21 @@ static Error readSteps(const Setting &setting) {
   return setting.count(steps, 1);
 }
 
+static Error readAverageDecay(const Setting &setting) {
+  double decay;
+  if (setting.value.getAsDouble(decay) || !(decay >= 0 && decay < 1))
+    return setting.expected("a number in [0, 1)");
+  setting.rule.averageDecay = decay;
+  return Error::success();
+}
+
+static Error readEvaluates(const Setting &setting) {
+  if (setting.value != "true" && setting.value != "false")
+    return setting.expected("true or false");
+  setting.rule.evaluatesAverages = setting.value == "true";
+  return Error::success();
+}
+
 static constexpr StringLiteral kStartDecay = "scheduler.start_weight_decay",
                                kEndDecay = "scheduler.end_weight_decay",
                                kIncrease = "scheduler.weight_decay_incr_style",
@@ -106,6 +121,8 @@ static constexpr Key kKeys[] = {
     {kEndDecay, readNumber},
     {kIncrease, readIncrease},
     {kIncreaseSteps, readSteps},
+    {"ema.decay", readAverageDecay},
+    {"ema.evaluate", readEvaluates},
     {"seed", [](const Setting &s) { return s.count(s.rule.seed, 0); }},
 };
 
@@ -393,6 +410,8 @@ accel::autodiff::parseUpdateRule(StringRef optimizer,
   rule.schedule = std::move(*schedule);
   setDriven(rule.schedule, rule.optimizer);
   errors = checkNumbers(rule.optimizer);
+  if (!errors && rule.evaluatesAverages && !rule.averageDecay)
+    errors = fail("expected 'ema.decay' with 'ema.evaluate=true', found none");
   if (!errors)
     errors = checkDriven(rule);
   if (!errors)

@@ -59,6 +59,12 @@ struct UpdateRule {
   std::optional<double> clipping; ///< largest norm of all gradients together
   ScheduleRule schedule;
   std::optional<WeightDecayCourse> decayCourse;
+  /// An average of each trained parameter is kept (torch.optim.swa_utils'
+  /// AveragedModel): of its old value this share, after the first step the
+  /// parameter itself.
+  std::optional<double> averageDecay;
+  /// The entries eval and forward read the averages.
+  bool evaluatesAverages = false;
   int64_t seed = 0; ///< of everything random
 };
 

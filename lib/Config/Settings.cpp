@@ -166,6 +166,8 @@ static constexpr NamedSetting kSettings[] = {
     ofUpdate("scheduler.weight_decay_incr_style"),
     ofUpdate("scheduler.weight_decay_incr_steps"),
     ofUpdate(kPartSetting),
+    ofUpdate("ema.decay"),
+    ofUpdate("ema.evaluate"),
     ofUpdate("seed"),
 };
 

@@ -137,6 +137,8 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
     return Status::error("option '--new-data' expects --resume");
   if (!options.originalWeights.empty() && options.saveWeights.empty())
     return Status::error("option '--original-weights' expects --save-weights");
+  if (options.averages && options.saveWeights.empty())
+    return Status::error("option '--averages' expects --save-weights");
   if (options.saveEvery && options.checkpoint.empty())
     return Status::error("option '--save-every' expects --checkpoint");
   if (options.keep && options.checkpoint.empty())

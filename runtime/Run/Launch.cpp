@@ -303,6 +303,7 @@ Status Launch::identify(Identity &identity) const {
   add("--checkpoint", options.checkpoint);
   add("--outputs", options.outputs);
   add("--save-weights", options.saveWeights);
+  addCount("--averages", options.averages);
   add("--data-labels", options.dataLabels);
   add("--data-order", options.dataOrder);
   add("--last-batch", options.lastBatch);
@@ -371,9 +372,9 @@ Status Launch::makeFiles() {
     ACCEL_RT_RETURN_IF_ERROR(
         outputs.create(plan, call.tensors.outputs, options.outputs, shared));
   if (saves)
-    ACCEL_RT_RETURN_IF_ERROR(saved.create(*file, weights, options.saveWeights,
-                                          options.originalWeights, options.warn,
-                                          shared));
+    ACCEL_RT_RETURN_IF_ERROR(saved.create(
+        *file, weights, options.saveWeights, options.originalWeights,
+        options.averages, options.warn, shared));
   if (!options.trace.empty())
     ACCEL_RT_RETURN_IF_ERROR(trace.create(options.trace, plan.numRanks()));
   ACCEL_RT_RETURN_IF_ERROR(checkTargets());

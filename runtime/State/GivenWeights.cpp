@@ -209,6 +209,14 @@ Status GivenWeights::openFile(const RunOptions &options,
 }
 
 const SavedState *GivenWeights::find(const std::string &state) const {
+  const SavedState *given = findOwn(state);
+  // The average of a parameter (ema.decay) begins as that does.
+  if (!given && state.compare(0, 4, "ema/") == 0)
+    given = findOwn(state.substr(4));
+  return given;
+}
+
+const SavedState *GivenWeights::findOwn(const std::string &state) const {
   if (isCheckpoint)
     return checkpoint.find(state);
   auto found = states.find(state);

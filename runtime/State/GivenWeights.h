@@ -26,6 +26,7 @@ public:
   const SavedState *find(const std::string &state) const;
 
 private:
+  const SavedState *findOwn(const std::string &state) const;
   Status openFile(const RunOptions &options, const Executable &executable);
 
   bool isCheckpoint = false;

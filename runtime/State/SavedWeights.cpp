@@ -14,6 +14,9 @@
 namespace accel::rt {
 namespace {
 
+/// What the average of a parameter is called, before its name.
+const std::string kAverage = "ema/";
+
 /// What stands in the user's program: neither moments nor counters do.
 bool isSaved(const StatePlan &state) {
   return state.role == "parameter" || state.role == "buffer";
@@ -63,6 +66,7 @@ HeldStates findHeld(const Program &program) {
 Status
 SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
                      const std::string &path, const std::string &original,
+                     bool averages,
                      const std::function<void(const std::string &)> &warn,
                      const SharedName &shared) {
   const Executable &plan = executable.plan();
@@ -71,15 +75,27 @@ SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
   HeldStates held;
   for (const Program &program : plan.programs)
     held.merge(findHeld(program));
-  for (const StatePlan &state : plan.states) {
-    if (!isSaved(state))
+  std::unordered_map<std::string, const StatePlan *> averaged;
+  for (const StatePlan &state : plan.states)
+    if (averages && state.role == "moment" &&
+        state.name.compare(0, kAverage.size(), kAverage) == 0)
+      averaged.emplace(state.name.substr(kAverage.size()), &state);
+  if (averages && averaged.empty())
+    return Status::error("option '--averages' writes averages of parameters, "
+                         "and the program keeps none: compile it with --set "
+                         "ema.decay=D");
+  for (const StatePlan &parameter : plan.states) {
+    if (!isSaved(parameter))
       continue;
+    auto average = averaged.find(parameter.name);
+    const StatePlan &state =
+        average == averaged.end() ? parameter : *average->second;
     if (!state.frozen && !held.count(state.keptAs()))
       return Status::error("expected a buffer that keeps state " +
                            inQuotes(state.name) +
                            ", found none: its value cannot be saved");
-    std::vector<std::string> names = state.aliases;
-    names.push_back(state.name);
+    std::vector<std::string> names = parameter.aliases;
+    names.push_back(parameter.name);
     for (const std::string &name : names) {
       entries.push_back({name, state.dtype, state.valueShape()});
       named[name].state = &state;

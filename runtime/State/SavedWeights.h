@@ -27,9 +27,12 @@ public:
   /// exporter folded away are taken from the safetensors file `original`;
   /// without one (an empty path) `warn` hears of them. Errors: the file cannot
   /// be made, a state that is kept nowhere, `original` lacks a parameter or has
-  /// another shape, a frozen state whose bytes are not what they were.
+  /// another shape, a frozen state whose bytes are not what they were. With
+  /// `averages` what is written of a trained parameter is its average; a
+  /// program that keeps none is an error.
   Status create(const ExecutableFile &file, const Weights &weights,
                 const std::string &path, const std::string &original,
+                bool averages,
                 const std::function<void(const std::string &)> &warn,
                 const SharedName &shared = {});
 

@@ -40,7 +40,8 @@ static const std::string kSetHelp =
     "(docs/LearningRates.md lists them: warmup_steps, total_steps, ...; "
     "--report=scheduler draws what comes of them), schedulers[I].KEY (of the "
     "parts of SequentialLR and ChainedScheduler), "
-    "scheduler.weight_decay_incr_style, seed; or of a pass: " +
+    "scheduler.weight_decay_incr_style, ema.decay and ema.evaluate (averages "
+    "of weights), seed; or of a pass: " +
     accel::config::describePassSettings() +
     "; any key of a config file, which it beats; repeatable";
 static cl::list<std::string> settings("set", cl::desc(kSetHelp),

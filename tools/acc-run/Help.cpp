@@ -96,6 +96,8 @@ take it only from where you would take a program.
   --save-weights F.safetensors
                   after the last step, parameters and buffers under their own
                   names and all aliases, whole or not at all
+  --averages      with --save-weights: of each trained parameter its average,
+                  which --set ema.decay=D of acc-opt keeps
   --checkpoint DIR
                   save all that training needs to go on into DIR/step-NNNNNNNN
                   after the last step (docs/Checkpoints.md): each is there whole

@@ -210,7 +210,7 @@ int main(int argc, char **argv) {
     bool help = argument == "--help" || argument == "-h";
     bool flag = help || argument == "--version" || argument == "--json" ||
                 argument == "--poison" || argument == "--new-data" ||
-                argument == "--checkpoint-sync";
+                argument == "--checkpoint-sync" || argument == "--averages";
     if (flag && attached)
       return fail("option " + inQuotes(argument) + " takes no value");
     if (help) {
@@ -223,6 +223,7 @@ int main(int argc, char **argv) {
     }
     if (flag) {
       (argument == "--json"              ? told.json
+       : argument == "--averages"        ? options.averages
        : argument == "--new-data"        ? options.newData
        : argument == "--checkpoint-sync" ? options.checkpointSync
                                          : options.poison) = true;

@@ -106,6 +106,8 @@ struct RunOptions {
   /// Safetensors: where the weights go after the last step, and whence come
   /// those that the exporter folded away.
   std::string saveWeights, originalWeights;
+  /// What goes there of a trained parameter is its average (`ema.decay`).
+  bool averages = false;
   /// A folder that gets checkpoints: after every step whose number `saveEvery`
   /// divides (0: none), and after the last one.
   std::string checkpoint;
