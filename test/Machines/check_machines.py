@@ -284,6 +284,28 @@ def resume(bench):
 
 
 @check
+def background(bench):
+    """Checkpoints that are written while steps go on have one machine's bytes."""
+    found = {}
+    with Machines(2) as machines:
+        for what, run in (("one", lambda command: (0, subprocess.run(
+                [word for word in command if word != "--comm=mpi"], check=True, text=True,
+                capture_output=True).stdout, "")),
+                          ("two", lambda command: machines.run({"a": 2, "b": 2}, command))):
+            folder = pathlib.Path(bench.folder, f"background-{what}")
+            shutil.rmtree(folder, ignore_errors=True)
+            code, out, err = run(bench.command("zero3", 40, "--checkpoint", str(folder),
+                                               "--save-every", "7"))
+            expect(code == 0, f"{what}: exit status {code}", err)
+            told = [json.loads(line).get("checkpoint", 0) for line in out.splitlines()]
+            expect(max(told) == 40 and len(set(told)) > 3, f"{what}: not told of checkpoints", out)
+            found[what] = {path.relative_to(folder): path.read_bytes()
+                           for path in folder.rglob("*.safetensors")}
+    expect(len(found["one"]) == 12 and found["one"] == found["two"], "other checkpoints",
+           str(sorted(found["two"])))
+
+
+@check
 def notice(bench):
     """SIGUSR1 to mpirun, which passes it on and kills nobody."""
     folder = f"{bench.folder}/noticed"
