@@ -10,6 +10,7 @@
 #include "OutputFile.h"
 #include "Overview.h"
 #include "PhaseText.h"
+#include "PipelineDumps.h"
 #include "Progress.h"
 #include "ProveStart.h"
 #include "dialects/NN/NN.h"
@@ -73,6 +74,7 @@ private:
   MLIRContext context;
   DiagnosticPrinter diagnostics;
   Progress progress;
+  TreeFolders treeFolders;
   /// One tree of times for everything (`--mlir-timing`).
   DefaultTimingManager timing;
   TimingScope root;
@@ -235,19 +237,23 @@ LogicalResult
 Compilation::runPipeline(ModuleOp on, StringRef name,
                          function_ref<LogicalResult(PassManager &)> fill) {
   PassManager pm(&context);
-  if (failed(applyPassManagerCLOptions(pm)))
-    return failure();
   if (failed(fill(pm)))
     return failure();
   if (pm.empty())
     return success();
+  StringRef phase = name;
+  bool isPhase = phase.consume_front("compiling: ");
+  treeFolders.enter(phase);
+  if (failed(applyPassManagerCLOptions(pm)))
+    return failure();
+  if (options.printPipelines && isPhase)
+    printPipeline(phase, pm);
   TimingScope scope = begin(name);
   pm.enableTiming(scope);
   return pm.run(on);
 }
 
-/// Whether a report is of one rank's program; the others are of a plan.
-static bool isOfLocal(StringRef report) {
+bool driver::isOfLocal(StringRef report) {
   return report == "sharding" || report == "stages" || report == "schedule";
 }
 

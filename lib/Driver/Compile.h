@@ -51,7 +51,12 @@ struct CompileOptions {
   /// Adds the passes that the user named on the command line; they run when the
   /// last phase is reached.
   std::function<mlir::LogicalResult(mlir::PassManager &)> addUserPasses;
+  /// `--dump-pass-pipeline`: of phases; MLIR prints the user's own.
+  bool printPipelines = false;
 };
+
+/// Whether a report is of one rank's program; the others are of a plan.
+bool isOfLocal(llvm::StringRef report);
 
 /// Compiles `options.input`: imports it if it is an ONNX model, runs the phases
 /// up to `compileTo`, then writes the executable, the IR or the report. Errors

@@ -43,10 +43,12 @@ def export(module, args=(), kwargs=None, *, loss=None, path=None, dir=None,
 
 
 def load(module, path):
-    """Copies the weights that `acc-run --save-weights` wrote into `module`, in place.
+    """Copies weights that acc-run wrote into `module`, in place: a file of `--save-weights`,
+    a checkpoint, or a folder of checkpoints, whose newest is taken.
 
     Strict both ways: raises `Refused` and changes nothing where a parameter is missing, a
-    name is unknown, or a shape or dtype differs. Of tied parameters one name is enough.
+    name is unknown, or a shape or dtype differs. Of tied parameters one name is enough. A
+    parameter that requires no gradient stays as it is where a checkpoint has none.
     """
     from .weights import load_weights
     load_weights(module, path)

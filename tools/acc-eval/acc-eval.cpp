@@ -12,6 +12,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/SourceMgr.h"
 #include <cstring>
@@ -120,6 +121,28 @@ void printStep(unsigned step, const TensorsByName &results) {
   llvm::outs() << llvm::json::Value(std::move(line)) << "\n";
 }
 
+/// Each output of a run that nothing else is done with: its number, or its
+/// type.
+void printOutputs(const TensorsByName &results) {
+  SmallVector<StringRef> names = llvm::to_vector(results.keys());
+  llvm::sort(names);
+  llvm::json::Object line;
+  for (StringRef name : names) {
+    const Tensor &tensor = results.find(name)->second;
+    bool isNumber = tensor.getShape().empty();
+    std::string type = llvm::formatv("{0}", Type(tensor.getType()));
+    if (json)
+      line[name] = isNumber ? llvm::json::Value(tensor.asDouble(0)) : type;
+    else if (isNumber)
+      llvm::outs() << name << ": " << llvm::format("%.9g", tensor.asDouble(0))
+                   << "\n";
+    else
+      llvm::outs() << name << ": " << type << "\n";
+  }
+  if (json)
+    llvm::outs() << llvm::json::Value(std::move(line)) << "\n";
+}
+
 /// Runs the program `steps` times, each from the states that the last one left.
 LogicalResult evaluateSteps(ModuleOp module, TensorsByName inputs,
                             const InterpreterOptions &options,
@@ -183,6 +206,9 @@ LogicalResult run(MLIRContext *context) {
     if (failed(report(*module, results, *wanted)))
       return failure();
   }
+  if (outputs.empty() && expect.empty() && compare.empty() &&
+      !steps.getNumOccurrences())
+    printOutputs(results);
   if (compare.empty())
     return success();
   OwningOpRef<ModuleOp> other = driver::parseModule(compare, context);

@@ -8,6 +8,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace accel;
@@ -50,6 +51,18 @@ bool isExecutable(StringRef head) {
 }
 
 LogicalResult checkText(StringRef path, StringRef head) {
+  if (llvm::sys::fs::is_directory(path)) {
+    SmallString<128> model(path);
+    llvm::sys::path::append(model, "model.onnx");
+    return fail(path,
+                llvm::sys::fs::exists(model)
+                    ? "expected a model or IR, found a folder: its model "
+                      "is '" +
+                          model + "'"
+                    : "expected a model or IR, found a folder: acc-export "
+                      "writes a model of a PyTorch module, or of what "
+                      "transformers saved (docs/Exporting.md)");
+  }
   if (head.starts_with("ML\xefR") || !head.contains('\0'))
     return success();
   if (!jsonHeader(head).empty())
@@ -62,8 +75,20 @@ LogicalResult checkText(StringRef path, StringRef head) {
 
 LogicalResult printPhase(const CompileOptions &options, bool namesPhase) {
   StringRef path = options.input;
-  if (!namesPhase || !options.report.empty() || !options.explain.empty() ||
-      StringRef(options.output).ends_with(".accx"))
+  if (!options.explain.empty() || options.report == "parameters")
+    return fail(path,
+                "expected the model for --" +
+                    (options.report.empty() ? "explain=" + options.explain
+                                            : "report=" + options.report) +
+                    ", found an executable made of it");
+  if (!options.report.empty())
+    return fail(path,
+                "expected a model or IR, found an executable: a report is "
+                "of the text in it, acc-opt " +
+                    path + " --compile-to=" +
+                    (isOfLocal(options.report) ? "local" : "plan") +
+                    " | acc-opt - --report=" + options.report);
+  if (!namesPhase || StringRef(options.output).ends_with(".accx"))
     return fail(path, "expected a model or IR, found an executable: run it "
                       "with acc-run, or print the text of one of its phases "
                       "with --compile-to=nn, train, dist, decided, local or "

@@ -349,6 +349,7 @@ int main(int argc, char **argv) {
     return failed(reportScheduler(options, steps)) ? EXIT_FAILURE
                                                    : EXIT_SUCCESS;
   auto config = MlirOptMainConfig::createFromCLOptions();
+  options.printPipelines = config.shouldDumpPassPipeline();
   options.addUserPasses = [&](PassManager &pm) {
     return config.setupPassPipeline(pm);
   };
