@@ -4,7 +4,6 @@
 #include "Schema.h"
 
 using namespace accel::config;
-using llvm::StringLiteral;
 
 static constexpr Key kKeys[] = {
     // Refused, since a number would be another one.
