@@ -136,7 +136,8 @@ class Data(TrainCase):
         return program
 
     def run_steps(self, program, *words, steps=STEPS):
-        lines = self.tool("acc-run", program, "--json", "--steps", steps, "--data", self.text,
+        lines = self.tool("acc-run", program, "--json", "--data", self.text,
+                          *(["--steps", steps] if steps else []),
                           "--save-weights", self.folder / "w.safetensors", *words).splitlines()
         return [json.loads(line) for line in lines if '"loss"' in line]
 
@@ -170,6 +171,24 @@ class Data(TrainCase):
                 saved.mkdir(exist_ok=True)
                 self.run_steps(one, *words, "--checkpoint", checkpoint, steps=4)
                 self.assert_trained(self.run_steps(four, "--resume", checkpoint), expected, first=4)
+
+    def test_epochs_without_their_last_batch(self):
+        """PyTorch's drop_last=True, over three epochs of two steps each."""
+        for seed, words in ((None, ("--data-order=file",)), (11, ("--seed=11",))):
+            order = []
+            for epoch in range(3):
+                rows = list(range(ROWS))
+                if seed is not None:
+                    key = mix(seed) + mix(2 ** 64 - 1 - epoch) & 2 ** 64 - 1
+                    rows = [permuted(ROWS, key, row) for row in rows]
+                order += torch.utils.data.BatchSampler(rows, BATCH, drop_last=True)
+            expected = train(self.data, order, self.held)
+            for layout in LAYOUTS[:2]:
+                with self.subTest(layout=layout, seed=seed):
+                    lines = self.run_steps(self.compile(layout), "--last-batch=drop",
+                                           "--epochs=3", *words, steps=None)
+                    self.assert_trained(lines, expected)
+                    self.assertEqual([line["epoch"] for line in lines], [.5, 1, 1.5, 2, 2.5, 3])
 
     def test_other_data_begin_at_their_first_sample(self):
         program, saved = self.compile("--mesh dp=2"), self.folder / "saved"
