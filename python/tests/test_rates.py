@@ -139,6 +139,26 @@ class Rates(TrainCase):
                   "--entries=step", "--config", outer, "-o", program)
         self.assert_same(self.run_steps(program), train(file, self.x))
 
+    def test_steps_have_the_rates_that_are_reported(self):
+        """Those that jump where a quotient is a whole number, in compiled kernels."""
+        steps = 80
+        for words in ("StepLR step_size=7 gamma=0.9", "MultiStepLR milestones=3,40",
+                      "CosineAnnealingWarmRestarts T_0=3 T_mult=3", "CyclicLR base_lr=0.001 step_size_up=7",
+                      "cosine_with_restarts total_steps=77 warmup_steps=3 num_cycles=7",
+                      "OneCycle cycle_min_lr=0.001 cycle_max_lr=0.05 cycle_first_step_size=21 "
+                      "cycle_first_stair_count=7"):
+            kind, *keys = words.split()
+            flags = ["--optimizer=sgd", f"--set=scheduler.type={kind}",
+                     *(f"--set=scheduler.{key}" for key in keys)]
+            if kind != "OneCycle":
+                flags.append("--set=optimizer.lr=0.05")
+            with self.subTest(kind):
+                self.tool("acc-opt", self.folder / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
+                          "--entries=step", *flags, "-o", self.folder / "m.accx")
+                found = [rate for rate, _ in self.run_steps(self.folder / "m.accx", steps=steps)]
+                told = self.tool("acc-opt", "--report=scheduler", "--json", "--steps", steps, *flags)
+                self.assert_same(found, json.loads(told)["values"]["lr"])
+
     def test_what_the_class_refuses_is_refused(self):
         for params in ({"warmup_num_steps": 0}, {"warmup_num_steps": -3}, {"warmup_num_steps": 2.5}):
             with self.subTest(params):

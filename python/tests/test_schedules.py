@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -17,7 +18,7 @@ import torch
 import transformers
 from torch.optim import lr_scheduler
 
-from training import WITHOUT_TOOLS, TrainCase
+from training import TOOLS, WITHOUT_TOOLS, Refused
 
 sys.path.append(str(pathlib.Path(sys.prefix) / "libraries"))
 try:
@@ -31,17 +32,20 @@ STEPS = 300
 LR = 0.03
 
 
+def call(*flags):
+    done = subprocess.run([TOOLS / "acc-opt", "--report=scheduler", "--json", *flags], capture_output=True,
+                          text=True)
+    if done.returncode:
+        raise Refused(done.stderr)
+    return json.loads(done.stdout)["values"]
+
+
 def report(settings, optimizer="sgd", steps=STEPS, lr=LR):
     """What each hyperparameter is in each step."""
     flags = [f"--set={key}={value}" for key, value in settings.items()]
     if lr:
         flags.append(f"--set=optimizer.lr={lr}")
-    done = subprocess.run([pathlib.Path(os.environ["ACC_BIN"]) / "acc-opt", "--report=scheduler", "--json",
-                           f"--steps={steps}", f"--optimizer={optimizer}", *flags],
-                          capture_output=True, text=True)
-    if done.returncode:
-        raise ValueError(done.stderr)
-    return json.loads(done.stdout)["values"]
+    return call(f"--steps={steps}", f"--optimizer={optimizer}", *flags)
 
 
 def settings_of(kind, **keys):
@@ -131,6 +135,9 @@ CYCLES = [(settings_of(name, **kwargs), torch_of(name, **kwargs)) for name, kwar
     ("OneCycleLR", dict(max_lr=0.03, total_steps=300, anneal_strategy="linear", pct_start=0.25, div_factor=10.0,
                         final_div_factor=100.0, base_momentum=0.8, max_momentum=0.9)),
     ("OneCycleLR", dict(max_lr=0.03, total_steps=300, three_phase=True)),
+    ("OneCycleLR", dict(max_lr=0.03, total_steps=300, three_phase=True, pct_start=0.7)),
+    ("OneCycleLR", dict(max_lr=0.03, total_steps=300, pct_start=0.0)),
+    ("OneCycleLR", dict(max_lr=0.03, total_steps=300, pct_start=1.0)),
     ("OneCycleLR", dict(max_lr=0.03, total_steps=300, three_phase=True, anneal_strategy="linear", pct_start=0.4,
                         cycle_momentum=False)))]
 
@@ -272,6 +279,44 @@ class Originals(unittest.TestCase):
                             is_close(values["beta1"], expected[:, 0, 2])
                         else:
                             self.assertEqual(list(values), ["lr"])
+
+    @unittest.skipUnless(deepspeed, "no deepspeed")
+    def test_of_a_deepspeed_file(self):
+        for name in ("LRRangeTest", "OneCycle"):
+            for kwargs in DEEPSPEED[name]:
+                with self.subTest(name=name, kwargs=kwargs):
+                    file = {"optimizer": {"type": "AdamW", "params": {"lr": 0.5}},
+                            "scheduler": {"type": name, "params": kwargs}}
+                    values = call(f"--steps={STEPS}", "--config", json.dumps(file))
+                    expected = original(lambda made: getattr(deepspeed, name)(made, **kwargs), "adamw")
+                    is_close(values["lr"], expected[:, 0, 0])
+                    if "beta1" in values:
+                        is_close(values["beta1"], expected[:, 0, 2])
+
+    def test_of_arguments_of_megatron(self):
+        values = call(f"--steps={STEPS}", "--set=num_processes=1", "--config",
+                      f"--lr {LR} --min-lr 0.002 --train-iters 280 --lr-decay-iters 260 --lr-decay-style WSD "
+                      "--lr-wsd-decay-iters 90 --lr-wsd-decay-style minus_sqrt --lr-warmup-iters 30 "
+                      "--weight-decay-incr-style cosine --start-weight-decay 0.01 --end-weight-decay 0.1")
+        is_close(values["lr"], megatron("WSD", 30, 260, least=0.002, wsd=90, wsd_style="minus_sqrt"))
+        is_close(values["weight_decay"], megatron_decay("cosine", 0.01, 0.1, 280))
+
+    def test_documented(self):
+        """The rows of docs/LearningRates.md: these schedules, and each reads these keys."""
+        page = pathlib.Path(__file__).parents[2].joinpath("docs", "LearningRates.md").read_text()
+        rows = dict(re.findall(r"^\| `([\w-]+)` \| ([^|]*) \|", page, re.MULTILINE))
+        with self.assertRaises(Refused) as refused:
+            report(settings_of("none of them"))
+        names = re.search("expected (.*) as 'scheduler.type'", str(refused.exception))[1]
+        self.assertEqual(list(rows), re.split(", | or ", names))
+        for name, text in rows.items():
+            keys = {re.match(r"\w+", part)[0] for part in re.sub(r" \([^)]*\)", "", text).split(", ")
+                    if not part.startswith("`")}
+            # One that it reads is refused by its value, another one by its name.
+            with self.subTest(name), self.assertRaises(Refused) as refused:
+                report(settings_of(name, **dict.fromkeys([*keys, "warmup_steps"], "!")))
+            found = set(re.findall(r"as 'scheduler\.(\w+)'", str(refused.exception)))
+            self.assertEqual(found | {"warmup_steps"}, keys | {"warmup_steps"})
 
     def test_of_megatron(self):
         for style, keys in (("constant", dict(warmup=30)), ("linear", dict(warmup=30, first=0.001, least=0.002)),

@@ -130,14 +130,12 @@ Number autodiff::buildOneCycleLRMomentum(const Course &course) {
 
 llvm::Error autodiff::checkOneCycleLR(ScheduleRule &rule, double) {
   double total = rule.values.get("total_steps"),
-         rise = rule.values.get("pct_start") * total;
-  bool isThree = rule.values.isSet("three_phase");
-  // PyTorch divides by 0 in these.
-  if (rise == 1 || (isThree && 2 * rise - 2 <= rise - 1 && rise > 1) ||
-      (isThree && 2 * rise - 2 >= total - 1))
-    return failSchedule("expected phases of more than no steps, found "
+         share = rule.values.get("pct_start");
+  // PyTorch divides by 0 in the first step.
+  if (share * total == 1)
+    return failSchedule("expected a rise of more than no steps, found "
                         "'scheduler.pct_start=" +
-                        spellNumber(rule.values.get("pct_start")) + "' of " +
-                        spellNumber(total) + " steps");
+                        spellNumber(share) + "' of " + spellNumber(total) +
+                        " steps");
   return checkMomenta(rule, "base_momentum", "max_momentum");
 }
