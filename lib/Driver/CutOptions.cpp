@@ -68,8 +68,8 @@ static double countStateCopies(const PhaseOptions &options, int64_t parts) {
   if (!rule)
     llvm::consumeError(rule.takeError());
   else
-    moments = autodiff::countStates(rule->optimizer) +
-              (rule->averageDecay ? 1 : 0);
+    moments =
+        autodiff::countStates(rule->optimizer) + (rule->averageDecay ? 1 : 0);
   int64_t stage = options.place.shardStates.stage;
   return (stage >= 3 ? 1. / parts : 1.) + (stage >= 2 ? 1. / parts : 1.) +
          moments * (stage >= 1 ? 1. / parts : 1.);
