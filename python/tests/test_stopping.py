@@ -131,6 +131,11 @@ class Stopping(TrainCase):
         lines = self.tool("acc-run", f / "m.accx", "--entry", "eval", "--json", "--weights",
                           saved / "best", "--data", f"x={f}/ex.npy,y={f}/ey.npy")
         self.assertAlmostEqual(json.loads(lines)["eval_loss"], losses[best[-1]], delta=1e-12)
+        said = self.tool("acc-run", f / "m.accx", "--steps", 2, "--data",
+                         f"x={f}/x.npy,y={f}/y.npy", "--eval-every", 1, "--eval-data",
+                         f"x={f}/ex.npy,y={f}/ey.npy", "--checkpoint", f / "text",
+                         "--keep-best", "eval_loss")
+        self.assertRegex(said, r"(?m)^best evaluation: eval_loss [0-9.]+, after step [12]$")
         # Also after a resume, on another layout, whatever comes then.
         self.compile("--mesh dp=2")
         later, end, _ = self.run_it(*words, "--resume", saved, steps=STEPS)

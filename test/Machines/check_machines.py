@@ -294,9 +294,11 @@ def background(bench):
                           ("two", lambda command: machines.run({"a": 2, "b": 2}, command))):
             folder = pathlib.Path(bench.folder, f"background-{what}")
             shutil.rmtree(folder, ignore_errors=True)
+            log = folder.with_suffix(".jsonl")
             code, out, err = run(bench.command("zero3", 40, "--checkpoint", str(folder),
-                                               "--save-every", "7"))
+                                               "--save-every", "7", "--log", str(log)))
             expect(code == 0, f"{what}: exit status {code}", err)
+            expect(log.read_text().splitlines() == out.splitlines()[:40], f"{what}: other log")
             told = [json.loads(line).get("checkpoint", 0) for line in out.splitlines()]
             expect(max(told) == 40 and len(set(told)) > 3, f"{what}: not told of checkpoints", out)
             found[what] = {path.relative_to(folder): path.read_bytes()

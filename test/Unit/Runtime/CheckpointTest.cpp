@@ -182,6 +182,21 @@ TEST_F(Checkpoint, IsOfItsStepWhateverComesWhileItIsWritten) {
               HasSubstr("option '--checkpoint-sync' expects --checkpoint"));
 }
 
+/// Not only where the next checkpoint is due.
+TEST_F(Checkpoint, EndsTheRunWhereWritingMeanwhileFails) {
+  options.begin = [this](const RunStart &) {
+    fs::remove_all(folder / "c");
+    return Status();
+  };
+  options.saveEvery = 20000;
+  EXPECT_THAT(train(training(2), 39999, "", folder / "c"),
+              HasSubstr("cannot save the checkpoint '" +
+                        (folder / "c/step-00020000") +
+                        "': cannot write '.tmp-step-00020000'"));
+  EXPECT_GE(steps.size(), 19999u);
+  EXPECT_LT(steps.size(), 38000u);
+}
+
 TEST_F(Checkpoint, KeepsAsManyAsAskedFor) {
   ASSERT_EQ(train(training(2), 6), "");
   std::vector<double> unbroken = losses();
