@@ -97,7 +97,7 @@ protected:
       return "no module: " + message;
     bool failed = mlir::failed(emit::writeExecutable(
         *module, FakeTarget(), {{{"thing.so", "ELF"}}, {"avx2"}},
-        {{"nn", "text"}}, folder + "/m.accx"));
+        {{"nn", "text"}}, folder + "/m.accx", /*embedWeights=*/false));
     EXPECT_EQ(failed, !message.empty());
     return message;
   }
