@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from test_decay import Net as Mixture
 from test_optimizers import LAYOUTS, Net
 from training import WITHOUT_TOOLS, Refused, TrainCase
 
@@ -25,13 +26,13 @@ class Averages(TrainCase):
         self.module = Net()
         self.export(self.module, self.batch)
 
-    def by_torch(self):
+    def by_torch(self, steps=STEPS):
         """The averages after all steps, and the loss on them after every third one."""
         module = copy.deepcopy(self.module).double()
         averaged = AveragedModel(module, multi_avg_fn=get_ema_multi_avg_fn(DECAY))
         optimizer = torch.optim.AdamW(module.parameters(), lr=0.02)
         losses = []
-        for step in range(STEPS):
+        for step in range(steps):
             optimizer.zero_grad()
             module(*self.batch).backward()
             optimizer.step()
@@ -97,6 +98,21 @@ class Averages(TrainCase):
         self.run_steps(program, "--save-weights", saved)
         self.run_steps(program, "--save-weights", averaged, "--averages")
         self.assertFalse(torch.equal(load_file(saved)["up.weight"], load_file(averaged)["up.weight"]))
+
+    def test_stacks_of_experts(self):
+        """What the compiler stacks has averages under the members' names."""
+        generator = torch.Generator().manual_seed(4)
+        self.batch = tuple(torch.randint(0, 13, (4, 5), generator=generator) for _ in range(2))
+        self.module = Mixture()
+        self.export(self.module, self.batch)
+        saved = self.folder / "average.safetensors"
+        self.run_steps(self.compile(*LAYOUTS["zero3"].split()), "--save-weights", saved, "--averages", steps=4)
+        expected, _ = self.by_torch(4)
+        weights = load_file(saved)
+        for name, parameter in expected.named_parameters():
+            torch.testing.assert_close(weights[name], parameter.detach(), rtol=1e-5, atol=1e-6)
+        with self.assertRaisesRegex(Refused, r"cannot evaluate on averages \('ema.evaluate'\)"):
+            self.compile("--set=ema.evaluate=true")
 
     def test_refusals(self):
         for flags, words in (
