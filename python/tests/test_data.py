@@ -111,6 +111,7 @@ class Data(TrainCase):
     def setUp(self):
         super().setUp()
         self.held = samples(ROWS, 5)
+        self.loss, self.entries = "loss", "step,eval"
         self.data = samples(ROWS, 3)
         self.text = self.write(self.data, "train")
         self.held_text = self.write(self.held, "held")
@@ -130,9 +131,9 @@ class Data(TrainCase):
 
     def compile(self, layout, name="m"):
         program = self.folder / f"{name}.accx"
-        self.tool("acc-opt", self.folder / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
+        self.tool("acc-opt", self.folder / "model.onnx", "--train", "--loss", self.loss, "--dtype=f64",
                   "--optimizer", "sgd", "--set", f"optimizer.lr={RATE}", "--batch-dim", "features=1",
-                  "--entries", "step,eval", *layout.split(), "-o", program)
+                  "--entries", self.entries, *layout.split(), "-o", program)
         return program
 
     def run_steps(self, program, *words, steps=STEPS):
@@ -189,6 +190,73 @@ class Data(TrainCase):
                                            "--epochs=3", *words, steps=None)
                     self.assert_trained(lines, expected)
                     self.assertEqual([line["epoch"] for line in lines], [.5, 1, 1.5, 2, 2.5, 3])
+
+    def test_a_smaller_last_batch(self):
+        """PyTorch's drop_last=False: the last of three steps of an epoch has three rows."""
+        class Logits(Net):
+            def forward(self, ids, mask, features):
+                x = torch.tanh(self.hidden(self.words(ids)))
+                weights = mask.to(x.dtype)[:, :, None]
+                mean = (x * weights).sum(1) / weights.sum(1)
+                return self.head(torch.cat([mean, features.T], 1))
+
+        inputs = [value.float() if value.is_floating_point() else value
+                  for value in take(self.data, list(range(BATCH)))[:3]]
+        acc_export.export(Logits(), tuple(inputs), dir=str(self.folder), output_names=["logits"])
+        self.loss = "cross_entropy:logits,labels"
+        self.data["labels"][4] = -100  # and a row that never counts
+        self.text = self.write(self.data, "train")
+        for seed, words in ((None, ("--data-order=file",)), (11, ("--seed=11",))):
+            order = []
+            for epoch in range(3):
+                rows = list(range(ROWS))
+                if seed is not None:
+                    key = mix(seed) + mix(2 ** 64 - 1 - epoch) & 2 ** 64 - 1
+                    rows = [permuted(ROWS, key, row) for row in rows]
+                order += torch.utils.data.BatchSampler(rows, BATCH, drop_last=False)
+            expected = train(self.data, order, self.held)
+            for layout in LAYOUTS:
+                with self.subTest(layout=layout, seed=seed):
+                    lines = self.run_steps(self.compile(layout), "--last-batch=keep",
+                                           "--epochs=3", *words, steps=None)
+                    self.assert_trained(lines, expected)
+                    self.assertEqual(lines[-1]["epoch"], 3)
+                    self.assertEqual(len(lines), 9)
+
+        program, kept = self.compile(""), "--last-batch=keep"
+        rest = self.feed_alone("ids", "mask", "features")
+        np.save(rest / "labels.npy", self.data["labels"][:BATCH].numpy())
+        with self.assertRaisesRegex(Refused, "keep: input 'labels' has the labels, and the data do "
+                                             "not feed it"):
+            self.run_steps(program, kept, "--inputs", rest)
+        self.text = self.write(self.data, "train")
+        self.entries = "step"
+        with self.assertRaisesRegex(Refused, "keep: the entry eval says .* say --entries step,eval"):
+            self.run_steps(self.compile(""), kept)
+
+    def test_rows_that_depend_on_each_other_have_no_smaller_batch(self):
+        class Centred(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = torch.nn.Linear(FEATURES, CLASSES)
+
+            def forward(self, features):
+                logits = self.head(features.T)
+                return logits - logits.mean(0)
+
+        acc_export.export(Centred(), (self.data["features"][:, :BATCH].float(),),
+                          dir=str(self.folder), output_names=["logits"])
+        self.loss = "cross_entropy:logits,labels"
+        self.text = ",".join(part for part in self.text.split(",") if part[0] in "fl")
+        with self.assertRaisesRegex(Refused, "keep: the loss is not known to be one over rows that "
+                                             "do not depend on each other; give next or drop"):
+            self.run_steps(self.compile(""), "--last-batch=keep")
+
+    def test_a_loss_of_the_model_has_no_smaller_batch(self):
+        with self.assertRaisesRegex(Refused, "cannot use --last-batch=keep: .* takes a program that "
+                                             "was compiled with --loss cross_entropy:LOGITS,LABELS; "
+                                             "give next or drop"):
+            self.run_steps(self.compile(""), "--last-batch=keep")
 
     def test_other_data_begin_at_their_first_sample(self):
         program, saved = self.compile("--mesh dp=2"), self.folder / "saved"

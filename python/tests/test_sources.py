@@ -140,6 +140,38 @@ class Sources(TrainCase):
         for data in (file, f"tokens={file},labels={file}:next"):
             self.assert_losses(program, expected, "--data", data, "--seed", SEED)
 
+    def test_tokens_have_a_smaller_last_batch(self):
+        """PyTorch's drop_last=False, on 15 samples of a raw stream."""
+        class Logits(Net):
+            def forward(self, tokens):
+                return self.head(torch.tanh(self.words(tokens)))
+
+        acc_export.export(Logits(), (torch.zeros(BATCH, LENGTH, dtype=torch.int64),),
+                          dir=str(self.folder), output_names=["logits"])
+        tokens = np.random.default_rng(3).integers(0, WORDS, 15 * LENGTH)
+        tokens.astype(np.uint16).tofile(self.folder / "raw.bin")
+        rows = torch.from_numpy(tokens.reshape(-1, LENGTH))
+        labels = torch.cat([rows[:, 1:], torch.full((15, 1), -100)], 1)
+        module = Net().double()
+        optimizer = torch.optim.SGD(module.parameters(), lr=RATE)
+        losses = []
+        for epoch in range(3):
+            key = mix(SEED) + mix(2 ** 64 - 1 - epoch) & 2 ** 64 - 1
+            order = [permuted(15, key, row) for row in range(15)]
+            for batch in torch.utils.data.BatchSampler(order, BATCH, drop_last=False):
+                optimizer.zero_grad()
+                loss = module(rows[batch], labels[batch])
+                loss.backward()
+                optimizer.step()
+                losses.append(loss.item())
+        for layout in ("", "--mesh dp=2 --micro-batches=2"):
+            self.tool("acc-opt", self.folder / "model.onnx", "--train", "--loss",
+                      "cross_entropy:logits,labels", "--dtype=f64", "--optimizer", "sgd", "--set",
+                      f"optimizer.lr={RATE}", "--entries", "step,eval", *layout.split(), "-o",
+                      self.folder / "k.accx")
+            self.assert_losses(self.folder / "k.accx", losses, "--data", self.folder / "raw.bin",
+                               "--data-labels=next", "--last-batch=keep", "--seed", SEED)
+
     def test_a_token_beyond_the_table_is_named_where_it_is(self):
         rows = np.random.default_rng(0).integers(0, WORDS, (9, LENGTH))
         rows[7, 2] = WORDS

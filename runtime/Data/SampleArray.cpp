@@ -137,6 +137,7 @@ Status SampleArray::forEachPart(
     uint64_t step = std::min<uint64_t>(most, all - done);
     ACCEL_RT_RETURN_IF_ERROR(
         file.read(range.offset + done, buffer.data(), step));
+    file.announce(range.offset + done + step, most);
     if (!told(buffer.data(), step))
       return Status();
     done += step;

@@ -50,6 +50,8 @@ struct SampleOrder {
   uint64_t sampleAt(uint64_t finishedSteps, uint64_t g) const;
   /// How many rows of that batch count: all but in a last batch that is kept.
   uint64_t numRows(uint64_t finishedSteps) const;
+  /// What the label of a row is that does not count.
+  static constexpr int64_t kIgnoredLabel = -100;
 
   /// Steps of `epochs` epochs, of which the last may end in the middle of the
   /// last step's batch.

@@ -168,6 +168,7 @@ Status TokenFile::hash(const std::function<void(uint64_t, uint64_t)> &told,
     uint64_t step = std::min<uint64_t>(buffer.size(), bytes - done);
     ACCEL_RT_RETURN_IF_ERROR(
         file.read(range.offset + done, buffer.data(), step));
+    file.announce(range.offset + done + step, buffer.size());
     digest.add(done, buffer.data(), step);
     told(done += step, bytes);
   }

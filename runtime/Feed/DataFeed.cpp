@@ -71,6 +71,9 @@ Status DataFeed::open(const std::vector<TensorPlan> &wanted,
   order.seed = source.seed;
   order.firstStep = static_cast<uint64_t>(source.firstStep);
   order.last = source.last;
+  for (Input &input : inputs)
+    input.isIgnored =
+        source.last == SampleOrder::Keep && input.name == source.ignoredIn;
   if (source.split && !hasTokens)
     return Status::error("option '--data-split' parts Megatron-LM datasets, "
                          "and " +
@@ -395,10 +398,10 @@ DataFeed::prepare(const ReadCommand &read, const Coordinates &coordinates,
                   Memory &memory, const int64_t &finishedSteps) const {
   const Input &fed = *find(read.name);
   if (fed.array)
-    return feedArray(*fed.array, fed.dim, order, read, coordinates, memory,
-                     finishedSteps);
-  return feedTokens(tokens, shape[1], fed.content, order, read, coordinates,
-                    memory, finishedSteps);
+    return feedArray(*fed.array, fed.dim, order, fed.isIgnored, read,
+                     coordinates, memory, finishedSteps);
+  return feedTokens(tokens, shape[1], fed.content, order, fed.isIgnored, read,
+                    coordinates, memory, finishedSteps);
 }
 
 } // namespace accel::rt

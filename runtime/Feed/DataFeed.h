@@ -100,6 +100,7 @@ private:
     std::string name;
     TokenContent content = TokenContent::Tokens;
     bool isLabel = false;
+    bool isIgnored = false; ///< Where rows do not count.
     /// Where it has a file of its own, along whose dimension `dim` samples lie.
     std::optional<SampleArray> array = std::nullopt;
     size_t dim = 0;

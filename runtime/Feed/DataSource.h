@@ -19,6 +19,9 @@ struct DataSource {
   uint64_t seed = 0;
   int64_t firstStep = 0; ///< Steps that were finished when the data began.
   SampleOrder::Last last = SampleOrder::Next;
+  /// Of SampleOrder::Keep: the input of labels that rows which do not count get
+  /// as -100.
+  std::string ignoredIn = "";
   std::optional<DataSplit> split = std::nullopt; ///< Of Megatron-LM datasets.
 };
 

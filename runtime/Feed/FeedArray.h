@@ -9,13 +9,15 @@
 
 namespace accel::rt {
 
-/// Fills the piece of `read` at `coordinates`, whose samples lie along `dim`.
+/// Fills the piece of `read` at `coordinates`, whose samples lie along `dim`;
+/// with `isIgnored` rows that do not count (SampleOrder::numRows) get -100,
+/// which takes an input of i32 or i64.
 /// Before each step, `finishedSteps` says how many were finished; all
 /// references must outlive the task. Errors of the task: the file cannot be
 /// read any more, or has a number that the input's type has not.
 std::unique_ptr<HostTask>
 feedArray(const SampleArray &array, size_t dim, const SampleOrder &order,
-          const ReadCommand &read, const Coordinates &coordinates,
+          bool isIgnored, const ReadCommand &read, const Coordinates &coordinates,
           Memory &memory, const int64_t &finishedSteps);
 
 } // namespace accel::rt

@@ -7,18 +7,16 @@
 namespace accel::rt {
 namespace {
 
-/// What a label is that a loss does not count.
-constexpr int64_t kIgnored = -100;
-
 /// Fills one rank's piece for one micro-batch.
 class TokenTask : public HostTask {
 public:
   TokenTask(const TokenCorpus &tokens, int64_t length, TokenContent content,
-            const SampleOrder &order, const ReadCommand &read,
+            const SampleOrder &order, bool isIgnored, const ReadCommand &read,
             const Coordinates &coordinates, Memory &memory,
             const int64_t &finishedSteps)
-      : reader(tokens, order), ahead(tokens, order), length(length),
-        content(content), read(read), memory(memory),
+      : reader(tokens, order), ahead(tokens, order), order(order),
+        length(length), content(content), isIgnored(isIgnored), read(read),
+        memory(memory),
         first(pieceStart(read.part, read.target.shape, coordinates, 0)),
         second(pieceStart(read.part, read.target.shape, coordinates, 1)),
         finishedSteps(finishedSteps) {}
@@ -28,12 +26,18 @@ public:
     auto start = [&](int dim) {
       return first[dim] + microBatch * (second[dim] - first[dim]);
     };
+    auto rows = static_cast<int64_t>(
+        order.numRows(static_cast<uint64_t>(finishedSteps)));
     for (int64_t row = 0; row < view.shape[0]; ++row) {
       TokenCorpus::Place sample = reader.placeOf(finishedSteps, start(0) + row);
+      bool counts = !isIgnored || start(0) + row < rows;
       for (int64_t column = 0; column < view.shape[1];) {
         int64_t count = std::min(TokenFile::kMaxRead, view.shape[1] - column);
         int64_t values[TokenFile::kMaxRead];
-        ACCEL_RT_RETURN_IF_ERROR(get(sample, start(1) + column, count, values));
+        std::fill_n(values, count, SampleOrder::kIgnoredLabel);
+        if (counts)
+          ACCEL_RT_RETURN_IF_ERROR(
+              get(sample, start(1) + column, count, values));
         ACCEL_RT_RETURN_IF_ERROR(
             store(views[0], row * view.strides[0] + column * view.strides[1],
                   values, count));
@@ -60,7 +64,7 @@ private:
       return sample.file->read(sample.sample, begin, count, values);
     int64_t known =
         std::min(count, length + sample.file->overlaps() - begin - 1);
-    std::fill(values + known, values + count, kIgnored);
+    std::fill(values + known, values + count, SampleOrder::kIgnoredLabel);
     return sample.file->read(sample.sample, begin + 1, known, values);
   }
   /// Stores values of a row from the element `offset` of the view on.
@@ -81,8 +85,10 @@ private:
   }
 
   TokenCorpus::Reader reader, ahead; ///< The latter of the next step.
+  const SampleOrder &order;
   int64_t length;
   TokenContent content;
+  bool isIgnored;
   const ReadCommand &read;
   Memory &memory;
   std::vector<int64_t> first, second;
@@ -93,11 +99,11 @@ private:
 
 std::unique_ptr<HostTask>
 feedTokens(const TokenCorpus &tokens, int64_t length, TokenContent content,
-           const SampleOrder &order, const ReadCommand &read,
+           const SampleOrder &order, bool isIgnored, const ReadCommand &read,
            const Coordinates &coordinates, Memory &memory,
            const int64_t &finishedSteps) {
-  return std::make_unique<TokenTask>(tokens, length, content, order, read,
-                                     coordinates, memory, finishedSteps);
+  return std::make_unique<TokenTask>(tokens, length, content, order, isIgnored,
+                                     read, coordinates, memory, finishedSteps);
 }
 
 } // namespace accel::rt

@@ -11,13 +11,14 @@ namespace accel::rt {
 
 enum class TokenContent { Tokens, NextTokens, Ones };
 
-/// Fills the piece of `read` at `coordinates` with samples of `length` tokens.
+/// Fills the piece of `read` at `coordinates` with samples of `length` tokens;
+/// with `isIgnored` rows that do not count (SampleOrder::numRows) get -100.
 /// Before each step, `finishedSteps` says how many were finished; all
 /// references must outlive the task. Each run tells the system which samples
 /// the same piece of the next step will have.
 std::unique_ptr<HostTask>
 feedTokens(const TokenCorpus &tokens, int64_t length, TokenContent content,
-           const SampleOrder &order, const ReadCommand &read,
+           const SampleOrder &order, bool isIgnored, const ReadCommand &read,
            const Coordinates &coordinates, Memory &memory,
            const int64_t &finishedSteps);
 

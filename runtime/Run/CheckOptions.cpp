@@ -124,10 +124,6 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
                          inQuotes(options.dataOrder));
   SampleOrder::Last last;
   ACCEL_RT_RETURN_IF_ERROR(readLastBatch(options.lastBatch, last));
-  if (last == SampleOrder::Keep)
-    return Status::error("cannot use --last-batch=keep: a step has a batch of "
-                         "one size, in which every row counts; give next or "
-                         "drop");
   if (options.epochs && options.steps)
     return Status::error("expected --steps or --epochs, found both");
   if (options.dataOrder == "file" && options.seed)

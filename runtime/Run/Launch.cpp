@@ -86,6 +86,7 @@ public:
 
 private:
   void orderData(const Executable &plan, DataSource &source);
+  Status checkLastBatch(const DataSource &source) const;
   Status countEpochs();
   Status checkDataOptions() const;
   Status checkTargets() const;
@@ -158,6 +159,7 @@ Status Launch::open() {
   ACCEL_RT_RETURN_IF_ERROR(
       openCall(plan, options.inputs.empty() && !hasData ? "." : options.inputs,
                source, executes, options.warn, call));
+  ACCEL_RT_RETURN_IF_ERROR(checkLastBatch(source));
   ACCEL_RT_RETURN_IF_ERROR(countEpochs());
   ACCEL_RT_RETURN_IF_ERROR(
       countRuns(call.entry, options, resumes ? &resume : nullptr, repeats));
@@ -221,6 +223,8 @@ void Launch::orderData(const Executable &plan, DataSource &source) {
   if (saved && options.lastBatch.empty())
     options.lastBatch = nameOf(saved->last);
   (void)readLastBatch(options.lastBatch, source.last); // checked
+  if (source.last == SampleOrder::Keep)
+    source.ignoredIn = plan.unshiftedLabels;
   source.order =
       options.dataOrder == "file" ? SampleOrder::InFile : SampleOrder::Shuffled;
   source.seed = static_cast<uint64_t>(options.seed.value_or(plan.seed));
@@ -228,6 +232,39 @@ void Launch::orderData(const Executable &plan, DataSource &source) {
     source.firstStep = saved             ? saved->firstStep
                        : options.newData ? resume.step()
                                          : 0;
+}
+
+/// Rows of a last batch that do not count leave the loss alone where it is the
+/// compiler's own cross-entropy, the sum over labels that count over their
+/// number, and where no row changes what another comes to: their labels do not
+/// count. Of a loss that the model gives the file does not say which labels it
+/// ignores, if any.
+Status Launch::checkLastBatch(const DataSource &source) const {
+  const Executable &plan = file->plan();
+  if (source.last != SampleOrder::Keep || !device->executes)
+    return Status();
+  auto refused = [](const std::string &why) {
+    return Status::error("cannot use --last-batch=keep: " + why +
+                         "; give next or drop");
+  };
+  if (plan.unshiftedLabels.empty())
+    return refused("rows of a step that stand for no sample are left out by "
+                   "their labels, which takes a program that was compiled with "
+                   "--loss cross_entropy:LOGITS,LABELS");
+  if (!call.data.feeds(plan.unshiftedLabels))
+    return refused("input " + inQuotes(plan.unshiftedLabels) +
+                   " has the labels, and the data do not feed it");
+  if (!plan.separateRows || plan.separateRows->terms.empty())
+    return refused(plan.hasEntry("eval")
+                       ? "the loss is not known to be one over rows that do "
+                         "not depend on each other"
+                       : "the entry eval says whether rows depend on each "
+                         "other, which was not compiled: say --entries "
+                         "step,eval");
+  std::string why;
+  ACCEL_RT_RETURN_IF_ERROR(
+      whyNotSeparate(plan, call.tensors.inputs, call.inputs, call.data, why));
+  return why.empty() ? Status() : refused(why);
 }
 
 /// Says epochs in steps, of which those before the data began are some.

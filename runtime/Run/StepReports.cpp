@@ -111,6 +111,15 @@ StepResult stepResult(const Job &job, int64_t number) {
       result.tokens = shape[0] * shape[1];
     }
   }
+  if (!job.call.hasData || !result.samples)
+    return result;
+  // A last batch may have fewer rows that count.
+  auto rows = static_cast<int64_t>(job.call.data.sampleOrder().numRows(
+      static_cast<uint64_t>(result.step - 1)));
+  if (rows < job.call.data.batchSize()) {
+    result.tokens = result.tokens / result.samples * rows;
+    result.samples = rows;
+  }
   return result;
 }
 
