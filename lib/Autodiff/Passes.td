@@ -67,16 +67,16 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
       update. Gradients are reported as they leave it, before clipping.
     - The update is that of the optimizer of the parameter's group
       (docs/Optimizers.md; lib/Autodiff/Optimizers), its scalars rank-0 f64
-      functions of the step's number. Schedules `constant`, `linear`
-      and `cosine` are transformers' with warmup: of step t (from 1), with
-      n = t - 1, W warmup and T total steps, the factor is n / W, then 1, or
-      (T - n) / (T - W), or (1 + cos(pi (n - W) / (T - W))) / 2, and after T
-      what it is there. `WarmupLR`, `WarmupDecayLR` and `WarmupCosineLR` are
-      DeepSpeed's, with n = max(t - 2, 0) and W of at least 2; the cosine's is
-      that of n + 1. A factor f becomes least + (lr - least) f.
+      functions of the step's number: the schedules of transformers, PyTorch,
+      DeepSpeed and Megatron-LM by their names (docs/LearningRates.md;
+      lib/Autodiff/Schedules). Those with a cycle of momentum make `momentum`
+      or `beta1` as well, `scheduler.weight_decay_incr_style` the weight decay.
+    - `ema.decay` adds a moment `ema/NAME` of each trained parameter, its
+      average over the steps; with `ema.evaluate` the entries `eval` and
+      `forward` read it in the parameter's place.
     - `groups[PATTERN].KEY` says `KEY` of the parameters whose names match; of
-      several that do, the last. Rates of groups follow the schedule in
-      proportion. Optimizers of matrices (Muon) leave all else, tables of
+      several that do, the last. Rates of groups follow the schedule.
+      Optimizers of matrices (Muon) leave all else, tables of
       lookups and the matrix that makes a cross-entropy's logits to AdamW.
     - Weight decay is of all parameters but those that `optimizer.no_decay`
       names and `optimizer.decay` does not: by patterns, or as `vectors`
