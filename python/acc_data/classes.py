@@ -34,8 +34,8 @@ class Classes:
                 break  # numbers
             found.update(value for value in values if isinstance(value, str) and value != "")
             if len(found) > _MOST:
-                raise Refused(f"expected names of classes in column '{self.column}', found more than "
-                              f"{_MOST:,} texts")
+                raise Refused(f"expected names of classes in column '{self.column}', found "
+                              f"more than {_MOST:,} texts")
         if not found or all(_is_number(name) for name in found):
             return source.class_names(self.column)
         return sorted(found)

@@ -41,8 +41,8 @@ class _Pixels:
     def __init__(self, options, inputs):
         shape = inputs.shape("pixel_values")
         if options.size is None and (shape is None or len(shape) != 3):
-            raise Refused("expected --size HEIGHTxWIDTH (or one number), or --for the folder of the "
-                          "exported model")
+            raise Refused("expected --size HEIGHTxWIDTH (or one number), or --for the folder of "
+                          "the exported model")
         self.channels = 1 if options.grey else 3
         if options.size is None:
             self.channels, self.height, self.width = shape

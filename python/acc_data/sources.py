@@ -137,7 +137,8 @@ def _safetensors(path):
     with open(path, "rb") as file:
         size = int.from_bytes(file.read(8), "little")
         if size > path.stat().st_size - 8:
-            raise Refused(f"expected a safetensors file, found a header of {size} bytes in '{path}'")
+            raise Refused(f"expected a safetensors file, found a header of {size} bytes in "
+                          f"'{path}'")
         header = json.loads(file.read(size))
     header.pop("__metadata__", None)
     for name, entry in header.items():
@@ -196,8 +197,8 @@ class Source:
                 try:
                     yield from _of_rows(rows, str(path))
                 except UnicodeDecodeError as error:
-                    raise Refused(f"expected UTF-8 in '{path}', found other bytes: {error}; convert "
-                                  "it with iconv") from error
+                    raise Refused(f"expected UTF-8 in '{path}', found other bytes: {error}; "
+                                  "convert it with iconv") from error
 
     def names(self):
         """The columns of the first block."""

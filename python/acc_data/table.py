@@ -20,7 +20,8 @@ class _Input:
         self.name, _, kind = head.partition(":")
         self.columns = [column.strip() for column in columns.split(",")]
         if not (equals and self.name and all(self.columns)):
-            raise Refused(f"expected --input NAME=COLUMN,COLUMN or NAME:TYPE=COLUMN, found '{text}'")
+            raise Refused("expected --input NAME=COLUMN,COLUMN or NAME:TYPE=COLUMN, found "
+                          f"'{text}'")
         if kind and kind not in _TYPES:
             raise Refused(f"expected a type of {', '.join(_TYPES)} in '{text}', found '{kind}'")
         self.dtype = np.dtype(kind) if kind else None

@@ -18,8 +18,8 @@ def export(module, args=(), kwargs=None, *, loss=None, path=None, dir=None,
     """Writes `module`, called with `args` and `kwargs`, as an ONNX file.
 
     loss            None: the module computes it (its only or first output, or the one
-                    called 'loss'). Else 'causal-lm', 'sequence-classification', 'mlm', or
-                    a function of (outputs, labels); `kwargs` then holds `labels`, which
+                    called 'loss'). Else 'causal-lm', 'sequence-classification', 'mlm',
+                    'seq2seq', or a function of (outputs, labels); `kwargs` then holds `labels`, which
                     the module does not see, and the file has an output 'loss' beside the
                     module's own.
     path, dir       one of them: the file's name, or a folder that gets model.onnx and

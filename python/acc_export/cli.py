@@ -54,7 +54,8 @@ def make_parser():
     parser.add_argument("-o", action=_Once, dest="dir", metavar="DIR", required=True,
                         help="the folder to write, made where it is missing")
     parser.add_argument("--loss", action=_Once, metavar="KIND",
-                        help="causal-lm, sequence-classification, mlm, or FILE.py:function, "
+                        help="causal-lm, sequence-classification, mlm, seq2seq (the model is "
+                        "given decoder_input_ids), or FILE.py:function, "
                         "called with (outputs, labels), where labels is that argument of the "
                         "model's; without it the model returns the loss itself")
     parser.add_argument("--text", action=_Once, metavar="FILE",
@@ -64,6 +65,11 @@ def make_parser():
                         help="rows of the sample of a model of Hugging Face (default: 8)")
     parser.add_argument("--sequence", action=_Once, type=_positive, metavar="N",
                         help="tokens in a row of it (default: 128, or all that the model has)")
+    parser.add_argument("--padded", action="store_true",
+                        help="a model of Hugging Face takes an attention_mask: rows are padded")
+    parser.add_argument("--packed", action="store_true",
+                        help="it takes position_ids, which begin again with each of several "
+                        "sequences in a row, and keep these apart (causal-lm)")
     parser.add_argument("--dynamic", action="store_true",
                         help="leave the batch symbolic, for acc-opt --dim batch=N")
     parser.add_argument("--eval", action="store_true",
@@ -103,7 +109,8 @@ def _export(options, progress):
     with program.step(progress, f"loading {options.model}"):
         if models.is_file(options.model):
             for flag, given in (("--text", options.text), ("--sequence", options.sequence),
-                                ("--batch", options.batch), ("--eval", options.eval)):
+                                ("--batch", options.batch), ("--eval", options.eval),
+                                ("--padded", options.padded), ("--packed", options.packed)):
                 if given:
                     raise Refused(f"{flag} is for models of Hugging Face: have the function in the "
                                   "file do it")
@@ -111,7 +118,8 @@ def _export(options, progress):
         else:
             module, args, kwargs = models.from_hub(
                 options.model, options.loss, text_file=options.text, batch=options.batch or 8,
-                sequence=options.sequence, train=not options.eval)
+                sequence=options.sequence, train=not options.eval, padded=options.padded,
+                packed=options.packed)
     loss = options.loss
     if loss and models.is_file(loss):
         loss = models.function_of(loss)

@@ -1,5 +1,5 @@
 """The loss inside the exported graph: a forward that takes labels and returns the loss
-beside what the module returns. The three kinds are those of Hugging Face's heads, written
+beside what the module returns. The kinds are those of Hugging Face's heads, written
 with the calls that ONNX has an operator for."""
 import contextlib
 import inspect
@@ -46,8 +46,9 @@ def sequence_classification(outputs, labels):
     return F.cross_entropy(_logits(outputs), labels, ignore_index=IGNORED)
 
 
+# A decoder is given what comes before its labels, and asked for these.
 KINDS = {"causal-lm": causal_lm, "sequence-classification": sequence_classification,
-         "mlm": masked_lm}
+         "mlm": masked_lm, "seq2seq": masked_lm}
 
 
 def find(loss):

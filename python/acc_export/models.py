@@ -13,7 +13,8 @@ from .losses import IGNORED
 from .trace import first_sentence
 
 _HEADS = {"causal-lm": "AutoModelForCausalLM", "mlm": "AutoModelForMaskedLM",
-          "sequence-classification": "AutoModelForSequenceClassification"}
+          "sequence-classification": "AutoModelForSequenceClassification",
+          "seq2seq": "AutoModelForSeq2SeqLM"}
 
 
 def _split(text):
@@ -147,6 +148,39 @@ def _lines_of_text(tokenizer, text, batch, sequence):
             torch.tensor([int(label) for label, _, _ in lines]))
 
 
+def _keeps_apart(model, ids, positions):
+    """Whether what stands before the place where positions begin again changes nothing
+    behind it."""
+    other = ids.clone()
+    start = ids.shape[1] // 2
+    other[:, :start] = (ids[:, :start] + 1) % model.config.get_text_config().vocab_size
+    is_training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            first, second = (model(input_ids=x, position_ids=positions).logits[:, start:]
+                             for x in (ids, other))
+    finally:
+        model.train(is_training)
+    return torch.allclose(first, second, rtol=1e-5, atol=1e-6)
+
+
+def _packed_positions(model, name, ids):
+    """Of two sequences in a row. Refused where the model would mix them up."""
+    start = ids.shape[1] // 2
+    positions = torch.cat([torch.arange(start), torch.arange(ids.shape[1] - start)])
+    positions = positions.expand(ids.shape).clone()
+    try:
+        apart = _keeps_apart(model, ids, positions)
+    except TypeError:
+        apart = False
+    if not apart:
+        raise Refused(f"'{name}' does not keep the sequences of a row apart by position_ids: leave "
+                      "--packed out, or write FILE.py:function with an attention mask of [batch, "
+                      "1, length, length]")
+    return positions
+
+
 def _sample(model, kind, tokenizer, text, batch, sequence):
     """The keyword arguments of one call, labels included."""
     generator = torch.Generator().manual_seed(0)
@@ -168,16 +202,28 @@ def _sample(model, kind, tokenizer, text, batch, sequence):
         token = getattr(tokenizer, "mask_token_id", None)
         ids = torch.where(hidden, vocabulary - 1 if token is None else token, ids)
     kwargs = {"input_ids": ids}
+    if kind == "seq2seq":
+        start = model.config.decoder_start_token_id
+        if start is None:
+            start = model.config.pad_token_id or 0
+        kwargs["decoder_input_ids"] = torch.cat([torch.full_like(labels[:, :1], start),
+                                                 labels[:, :-1]], 1)
     if mask is not None:
         kwargs["attention_mask"] = mask
     return {**kwargs, "labels": labels}
 
 
-def from_hub(name, kind, *, text_file, batch, sequence, train):
-    """(module, args, kwargs) of a model by name, folder or config.json."""
+def from_hub(name, kind, *, text_file, batch, sequence, train, padded=False, packed=False):
+    """(module, args, kwargs) of a model by name, folder or config.json. `padded`: it takes an
+    attention_mask; `packed`: position_ids, which begin again with each sequence of a row."""
     if kind not in _HEADS:
         raise Refused(f"'{name}' is a model of Hugging Face, whose head is chosen by the loss: say "
                       f"--loss {'|'.join(_HEADS)}, or write FILE.py:function")
+    if packed and kind != "causal-lm":
+        raise Refused(f"--packed is for --loss causal-lm, not for {kind}")
+    if packed and padded:
+        raise Refused("expected one of --padded and --packed, found both: a mask of the padding "
+                      "would let the sequences of a row attend to each other")
     transformers = _transformers()
     text = None
     if text_file:
@@ -188,9 +234,16 @@ def from_hub(name, kind, *, text_file, batch, sequence, train):
     tokenizer = _tokenizer(name, transformers) if text is not None else None
     model = _pretrained(name, kind, transformers).train(train)
     config = model.config.get_text_config()
-    config.use_cache = model.config.use_cache = False
+    for part in (config, *(module.config for module in model.modules()
+                           if hasattr(module, "config"))):  # decoders have a copy
+        part.use_cache = False
     longest = getattr(config, "max_position_embeddings", None) or sequence or 128
     sequence = sequence or min(128, longest)
     if sequence > longest:
         raise Refused(f"the model has positions for {longest} tokens, found --sequence {sequence}")
-    return model, (), _sample(model, kind, tokenizer, text, batch, sequence)
+    kwargs = _sample(model, kind, tokenizer, text, batch, sequence)
+    if padded and "attention_mask" not in kwargs:
+        kwargs = {"attention_mask": torch.ones_like(kwargs["input_ids"]), **kwargs}
+    if packed:
+        kwargs = {"position_ids": _packed_positions(model, name, kwargs["input_ids"]), **kwargs}
+    return model, (), kwargs

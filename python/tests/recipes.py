@@ -28,9 +28,9 @@ class Wide(TorchFunctionMode):
 
 
 class Recipe:
-    """`rows` are those of the source, and one in seven of them validates. What scales
-    scores (and T5's logits) is 1/4 here, which a file of float32 has as it is; others it
-    rounds."""
+    """`rows` are those of the source, and one in seven of them validates. Numbers in
+    their code are such as a file of float32 has as they are: scores (and T5's logits) are scaled
+    by 1/4, norms add a power of two."""
     kind = loss = None
     options = {}  # of acc-data
 
@@ -146,7 +146,7 @@ class Chat(Recipe):
         config = transformers.LlamaConfig(
             vocab_size=64, hidden_size=self.width, intermediate_size=2 * self.width,
             num_hidden_layers=self.layers, num_attention_heads=2, num_key_value_heads=1,
-            max_position_embeddings=64, use_cache=False)
+            max_position_embeddings=64, rms_norm_eps=2.0 ** -20, use_cache=False)
         ids = self.tokens(48)
         return transformers.LlamaForCausalLM(config), {
             "input_ids": ids, "position_ids": torch.arange(48).expand(BATCH, 48).clone(),
@@ -215,11 +215,13 @@ class Images(Recipe):
             self.first = torch.nn.Parameter(0.02 * torch.randn(1, 1, width))
             self.places = torch.nn.Parameter(0.02 * torch.randn(1, count + 1, width))
             self.layers = torch.nn.ModuleList(torch.nn.ModuleDict({
-                "before": torch.nn.LayerNorm(width), "qkv": torch.nn.Linear(width, 3 * width),
-                "out": torch.nn.Linear(width, width), "between": torch.nn.LayerNorm(width),
+                "before": torch.nn.LayerNorm(width, 2.0 ** -17),
+                "qkv": torch.nn.Linear(width, 3 * width), "out": torch.nn.Linear(width, width),
+                "between": torch.nn.LayerNorm(width, 2.0 ** -17),
                 "up": torch.nn.Linear(width, 2 * width),
                 "down": torch.nn.Linear(2 * width, width)}) for _ in range(layers))
-            self.norm, self.head = torch.nn.LayerNorm(width), torch.nn.Linear(width, 3)
+            self.norm = torch.nn.LayerNorm(width, 2.0 ** -17)
+            self.head = torch.nn.Linear(width, 3)
 
         def forward(self, pixel_values):
             n, side = self.PATCH, self.SIDE // self.PATCH

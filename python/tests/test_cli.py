@@ -197,6 +197,26 @@ class HuggingFace(CommandCase):
                                       "--batch", "4", "--json").stdout)
         self.assertEqual(out["inputs"]["labels"]["shape"], [4])
 
+    def test_padded_and_packed_rows(self):
+        config = self.config("gpt2", CONFIG)
+        for flag, name in (("--padded", "attention_mask"), ("--packed", "position_ids")):
+            out = json.loads(self.run_cli(config, "--loss", "causal-lm", "-o", "out", "--sequence",
+                                          "8", flag, "--json").stdout)
+            self.assertEqual(set(out["inputs"]), {"input_ids", "labels", name})
+        self.assertIn("found both", self.run_cli(config, "--loss", "causal-lm", "-o", "out",
+                                                 "--packed", "--padded", code=1).stderr)
+        bert = self.config("bert", BERT)
+        self.assertIn("--packed is for --loss causal-lm", self.run_cli(
+            bert, "--loss", "mlm", "-o", "out", "--packed", code=1).stderr)
+
+    def test_a_model_that_mixes_packed_sequences_up_is_refused(self):
+        # Its state goes from each token to the next, whatever their positions are.
+        config = self.config("mamba", {"model_type": "mamba", "hidden_size": 16, "vocab_size": 40,
+                                       "num_hidden_layers": 1, "state_size": 4})
+        self.assertIn("does not keep the sequences of a row apart", self.run_cli(
+            config, "--loss", "causal-lm", "-o", "out", "--sequence", "8", "--packed",
+            code=1).stderr)
+
     def tokenizer(self, folder):
         import tokenizers
         made = tokenizers.Tokenizer(tokenizers.models.WordLevel(
