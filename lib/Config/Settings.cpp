@@ -214,9 +214,9 @@ std::string accel::config::describePassSettings() {
   std::string text;
   for (const NamedSetting &one : kSettings)
     if (one.reader == Reader::Pass)
-      text += (text.empty() ? "" : ", ") + one.name.str() + "=" +
-              (one.type == "bool" ? "true,false" : one.type.str()) + " (" +
-              one.help.str() + ")";
+      text += (text.empty() ? "" : "\n") + one.name.str() + "=" +
+              (one.type == "bool" ? "true,false" : one.type.str()) + ": " +
+              one.help.str();
   return text;
 }
 

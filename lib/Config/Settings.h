@@ -34,7 +34,8 @@ const NamedSetting *findSetting(llvm::StringRef name);
 std::string describeMismatch(const NamedSetting &setting,
                              llvm::StringRef value);
 
-/// `zero_stage=0,1,2,3 (how …), …`: the settings of passes, for `--set`.
+/// The settings of passes, for the help of `--set`, a line each:
+/// `zero_stage=0,1,2,3: how …`.
 std::string describePassSettings();
 
 /// "adamw, adam, …, or radam", for `--optimizer`.

@@ -1,13 +1,14 @@
-"""Prints the flags of the category 'acc-opt options' from `acc-opt --help` on
-standard input, one per line."""
+"""Prints acc-opt's own flags from `acc-opt --help` on standard input, one per line, by
+the alphabet: those of every group but LLVM's."""
 
 import re
 import sys
 
-text = sys.stdin.read()
-start = text.index("acc-opt options:")
-for line in text[start:].splitlines()[1:]:
+group, flags = "", []
+for line in sys.stdin.read().partition("\nOPTIONS:\n")[2].splitlines():
     if line and not line.startswith(" "):
-        break
-    if found := re.match(r"\s+(--[^ ]+(?: [^ ]+>)?)\s+- ", line):
-        print(found[1])
+        group = line
+    elif group not in ("General options:", "Generic Options:") and (
+            found := re.match(r"\s+(--[^ ]+(?: [^ ]+>)?)\s+- ", line)):
+        flags.append(found[1])
+print("\n".join(sorted(flags, key=lambda flag: flag.partition("=")[0])))

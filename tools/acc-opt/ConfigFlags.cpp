@@ -1,8 +1,7 @@
 // acc-opt's flags of configuration: files, and what they resolve to.
 
 #include "ConfigFlags.h"
-
-#include "TrainFlags.h"
+#include "FlagCategories.h"
 
 using namespace accel::config;
 namespace cl = llvm::cl;
@@ -12,27 +11,27 @@ static cl::list<std::string> files(
     cl::desc("Accelerate's default_config.yaml, a DeepSpeed JSON, arguments of "
              "Megatron-LM's or a shell script that launches it, told apart "
              "by content; repeatable"),
-    cl::value_desc("file"), cl::cat(category));
+    cl::value_desc("file"), cl::cat(configFlags));
 static cl::list<std::string> variables(
     "set-var",
     cl::desc("A variable of the shell script of --config, or by its number an "
              "argument of it (1=VALUE); beats what the script assigns; "
              "repeatable"),
-    cl::value_desc("NAME=VALUE"), cl::cat(category));
+    cl::value_desc("NAME=VALUE"), cl::cat(configFlags));
 static cl::opt<bool> printsSettings(
     "print-config",
     cl::desc("Print every setting and where it comes from; with -o compile "
              "too"),
-    cl::cat(category));
+    cl::cat(configFlags));
 static cl::opt<std::string>
     compat("compat",
            cl::desc("accelerate: drop what Accelerate drops of a config file"),
-           cl::value_desc("accelerate"), cl::cat(category));
+           cl::value_desc("accelerate"), cl::cat(configFlags));
 static cl::opt<bool>
     diffs("diff-accelerate",
           cl::desc("Print where Accelerate would not do what a config file "
                    "says"),
-          cl::cat(category));
+          cl::cat(configFlags));
 static cl::opt<bool> printsKeys("print-config-keys", cl::Hidden,
                                 cl::desc("Print the tables of docs/Config.md"));
 

@@ -2,6 +2,7 @@
 
 #include "TrainFlags.h"
 #include "ConfigFlags.h"
+#include "FlagCategories.h"
 #include "dialects/Dist/ScheduleKind.h"
 #include "lib/Config/Settings.h"
 #include "lib/Driver/Settings.h"
@@ -14,43 +15,46 @@ static cl::opt<bool>
     train("train",
           cl::desc("Compile a training step: gradients, and an optimizer's "
                    "update of the parameters"),
-          cl::cat(category));
+          cl::cat(trainingFlags));
 static cl::opt<std::string>
     loss("loss",
          cl::desc("The output to minimise, or cross_entropy:LOGITS,LABELS, "
                   "which adds an input LABELS (int64, -100 is ignored)"),
-         cl::value_desc("output"), cl::cat(category));
+         cl::value_desc("output"), cl::cat(trainingFlags));
 /// Flags keep a reference to their texts.
 static const std::string kOptimizerHelp =
     accel::config::describeOptimizers() +
     ", in any letter case (default adamw)";
 static cl::opt<std::string> optimizer("optimizer", cl::desc(kOptimizerHelp),
                                       cl::value_desc("name"),
-                                      cl::cat(category));
+                                      cl::cat(trainingFlags));
 static const std::string kSetHelp =
-    "A setting of the update: optimizer.KEY of the optimizer's own "
-    "(docs/Optimizers.md lists them: lr, betas, ...), groups[PATTERN].KEY (the "
-    "same, or type, of the parameters whose names match), "
-    "optimizer.no_decay=PATTERN,... (parameters that are not decayed; vectors: "
-    "those of one dimension, and biases), optimizer.decay=PATTERN,... (which "
-    "are all the same; qk_norms: norms of queries and keys), "
-    "gradient_clipping, "
-    "scheduler.type (transformers', PyTorch's, DeepSpeed's and Megatron-LM's "
-    "schedules by their names) and scheduler.KEY of the schedule's own "
-    "(docs/LearningRates.md lists them: warmup_steps, total_steps, ...; "
-    "--report=scheduler draws what comes of them), schedulers[I].KEY (of the "
-    "parts of SequentialLR and ChainedScheduler), "
-    "scheduler.weight_decay_incr_style, ema.decay and ema.evaluate (averages "
-    "of weights), seed; or of a pass: " +
-    accel::config::describePassSettings() +
-    "; any key of a config file, which it beats; repeatable";
+    "Any key of a config file, which it beats, or one of these; repeatable:\n"
+    "optimizer.KEY: of the optimizer's own (docs/Optimizers.md): lr, betas, "
+    "...\n"
+    "groups[PATTERN].KEY: the same, or type, of the parameters whose names "
+    "match\n"
+    "optimizer.no_decay=PATTERN,...: parameters that are not decayed; vectors: "
+    "those of one dimension, and biases\n"
+    "optimizer.decay=PATTERN,...: which are all the same; qk_norms: norms of "
+    "queries and keys\n"
+    "gradient_clipping: the largest norm of all gradients together\n"
+    "scheduler.type: a schedule of transformers, PyTorch, DeepSpeed or "
+    "Megatron-LM by its name\n"
+    "scheduler.KEY: of the schedule's own (docs/LearningRates.md): "
+    "warmup_steps, total_steps, ...\n"
+    "schedulers[I].KEY: of the parts of SequentialLR and ChainedScheduler\n"
+    "scheduler.weight_decay_incr_style: how the weight decay grows\n"
+    "ema.decay, ema.evaluate: averages of weights\n"
+    "seed: of everything random\n" +
+    accel::config::describePassSettings();
 static cl::list<std::string> settings("set", cl::desc(kSetHelp),
                                       cl::value_desc("key=value"),
-                                      cl::cat(category));
+                                      cl::cat(trainingFlags));
 static cl::opt<int64_t> microBatches(
     "micro-batches",
     cl::desc("Run the batch in M parts, one after another (default 1)"),
-    cl::value_desc("M"), cl::init(1), cl::cat(category));
+    cl::value_desc("M"), cl::init(1), cl::cat(layoutFlags));
 static cl::opt<std::string> schedule(
     "schedule",
     cl::desc("How micro-batches follow each other: sequential (default; each "
@@ -59,41 +63,42 @@ static cl::opt<std::string> schedule(
              "are kept. Of several stages gpipe, 1f1b (default), eager-1f1b, "
              "interleaved:V, zb-h1, zb-h2, zbv, dualpipev or auto (the fastest "
              "found)"),
-    cl::value_desc("name"), cl::init("sequential"), cl::cat(category));
+    cl::value_desc("name"), cl::init("sequential"), cl::cat(layoutFlags));
 static cl::opt<std::string> mixedPrecision(
     "mixed-precision",
     cl::desc("bf16: matrix products and attention in bfloat16, everything "
              "else, weights and moments included, in float32"),
-    cl::value_desc("bf16"), cl::cat(category));
+    cl::value_desc("bf16"), cl::cat(trainingFlags));
 static cl::opt<bool> emitGradients(
     "emit-gradients",
     cl::desc("Return each trained parameter's gradient as <name>.grad"),
-    cl::cat(category));
+    cl::cat(trainingFlags));
 static cl::list<std::string> entries(
     "entries",
     cl::desc("What the program can be called for: step, which is always "
              "there, eval (the loss alone) and forward (the model's outputs); "
              "all three unless given, and fewer compile faster"),
-    cl::value_desc("step,eval,forward"), cl::CommaSeparated, cl::cat(category));
+    cl::value_desc("step,eval,forward"), cl::CommaSeparated,
+    cl::cat(modelFlags));
 static cl::list<std::string> evalOutputs(
     "eval-outputs",
     cl::desc("Outputs of the model that the entry eval gives beside the loss"),
-    cl::value_desc("names"), cl::CommaSeparated, cl::cat(category));
+    cl::value_desc("names"), cl::CommaSeparated, cl::cat(modelFlags));
 static cl::list<std::string> trainable(
     "trainable",
     cl::desc("Train what this glob pattern matches, by name or alias, also "
              "where --frozen matches; repeatable"),
-    cl::value_desc("pattern"), cl::cat(category));
+    cl::value_desc("pattern"), cl::cat(trainingFlags));
 static cl::list<std::string>
     frozen("frozen",
            cl::desc("Do not train what this glob pattern matches; "
                     "repeatable"),
-           cl::value_desc("pattern"), cl::cat(category));
+           cl::value_desc("pattern"), cl::cat(trainingFlags));
 static cl::opt<bool> allowFolded(
     "allow-folded",
     cl::desc("Hold parameters constant of which the exporter folded a use "
              "into a constant, instead of refusing the model"),
-    cl::cat(category));
+    cl::cat(modelFlags));
 
 static llvm::Error fail(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);

@@ -4,10 +4,6 @@
 #define ACCEL_TOOLS_ACC_OPT_TRAINFLAGS_H
 
 #include "lib/Driver/Compile.h"
-#include "llvm/Support/CommandLine.h"
-
-/// The category under which `acc-opt --help` lists the flags.
-extern llvm::cl::OptionCategory category;
 
 /// Puts the training flags into `options`. Fails with one sentence for one that
 /// is out of range or can change nothing, as `options` are otherwise.

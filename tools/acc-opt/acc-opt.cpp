@@ -1,6 +1,7 @@
 // acc-opt: an mlir-opt that also reads .onnx and writes .accx.
 
 #include "ConfigFlags.h"
+#include "FlagCategories.h"
 #include "InputFile.h"
 #include "Resources.h"
 #include "TrainFlags.h"
@@ -24,77 +25,76 @@ using namespace mlir;
 using namespace accel::driver;
 namespace cl = llvm::cl;
 
-cl::OptionCategory category("acc-opt options");
 static cl::list<std::string>
     dims("dim",
          cl::desc("Bind a symbolic dimension of the model to its global "
                   "size; repeatable"),
-         cl::value_desc("name=N"), cl::cat(category));
+         cl::value_desc("name=N"), cl::cat(modelFlags));
 static cl::opt<std::string>
     mesh("mesh",
          cl::desc("Axes of the device mesh and their sizes; none: one rank"),
-         cl::value_desc("dp=4"), cl::cat(category));
+         cl::value_desc("dp=4"), cl::cat(layoutFlags));
 static cl::opt<std::string> compileTo(
     "compile-to",
     cl::desc("Print the IR after this phase: nn, train, dist, decided, "
              "local or plan (default for a model: plan)"),
-    cl::value_desc("phase"), cl::cat(category));
+    cl::value_desc("phase"), cl::cat(outputFlags));
 static cl::list<std::string>
     batchDims("batch-dim",
               cl::desc("The batch dimension of an input (default 0)"),
-              cl::value_desc("INPUT=K"), cl::cat(category));
+              cl::value_desc("INPUT=K"), cl::cat(modelFlags));
 static cl::list<std::string> shards(
     "shard",
     cl::desc("Split what this glob pattern matches of states and inputs, along "
              "a dimension over an axis of the mesh; several with commas; "
              "repeatable"),
-    cl::value_desc("pattern=dim:axis"), cl::cat(category));
+    cl::value_desc("pattern=dim:axis"), cl::cat(layoutFlags));
 static cl::list<std::string>
     cuts("cut",
          cl::desc("A chunk of the pipeline begins before this ONNX node, or "
                   "the first of this module (transformer.h.6); as many as "
                   "chunks less one, in order; repeatable"),
-         cl::value_desc("name"), cl::cat(category));
+         cl::value_desc("name"), cl::cat(layoutFlags));
 static cl::list<std::string>
     ties("tie",
          cl::desc("Two names of one parameter, where the model does not say "
                   "so; repeatable"),
-         cl::value_desc("A=B"), cl::cat(category));
+         cl::value_desc("A=B"), cl::cat(modelFlags));
 static cl::opt<std::string> originalWeights(
     "original-weights",
     cl::desc("The parameters that the model was exported with, of which a "
              "default export holds some only folded: what was folded is held "
              "to them bit by bit, and undone"),
-    cl::value_desc("F.safetensors"), cl::cat(category));
+    cl::value_desc("F.safetensors"), cl::cat(modelFlags));
 static cl::opt<std::string>
     dtype("dtype",
           cl::desc("f64: compute in float64; a float32 model still rounds "
                    "where it casts to a narrower type"),
-          cl::value_desc("f64"), cl::cat(category));
+          cl::value_desc("f64"), cl::cat(modelFlags));
 static cl::opt<bool> hashWeights(
     "hash-weights",
     cl::desc("Read weights in files of external data, so that acc-run refuses "
              "others; those in the model file are always held to it"),
-    cl::cat(category));
+    cl::cat(modelFlags));
 static cl::opt<bool> embedWeights(
     "embed-weights",
     cl::desc("Copy the model's weights into the executable, which then needs "
              "no other file"),
-    cl::cat(category));
+    cl::cat(outputFlags));
 static cl::list<std::string> provedAgainst(
     "proved-against",
     cl::desc("For an executable of IR that is past phase 'train': what that "
              "phase ended with, and of a plan what 'local' did; repeatable"),
-    cl::value_desc("file"), cl::cat(category));
+    cl::value_desc("file"), cl::cat(outputFlags));
 static cl::opt<std::string>
     target("target",
            cl::desc("cpu (default): this machine; cpu:x86-64-v3: portable; "
                     "null: only counted (acc-run --device=null)"),
-           cl::cat(category));
+           cl::cat(outputFlags));
 static cl::opt<int64_t>
     threads("threads-per-rank",
             cl::desc("Threads of each rank (default: cores / ranks)"),
-            cl::init(0), cl::cat(category));
+            cl::init(0), cl::cat(outputFlags));
 static cl::opt<std::string>
     report("report",
            cl::desc("Print a report instead of IR: parameters, memory, "
@@ -103,25 +103,25 @@ static cl::opt<std::string>
                     "FILE.json a trace) or scheduler (the learning rate and "
                     "what else scheduler.type drives, step by step; needs no "
                     "model; with -o FILE.svg a picture)"),
-           cl::value_desc("kind"), cl::cat(category));
+           cl::value_desc("kind"), cl::cat(reportFlags));
 static cl::opt<std::string>
     links("links",
           cl::desc("For --report=scale: what machines and the links between "
                    "them do in a second (docs/Scale.md)"),
-          cl::value_desc("file.json"), cl::cat(category));
+          cl::value_desc("file.json"), cl::cat(reportFlags));
 static cl::opt<std::string>
     explain("explain",
             cl::desc("Print why ranks have what they have (sharding: where "
                      "each axis of each state, input and output comes from), "
                      "or why they exchange what they exchange (collectives)"),
-            cl::value_desc("kind"), cl::cat(category));
+            cl::value_desc("kind"), cl::cat(reportFlags));
 static cl::opt<int64_t> steps(
     "steps",
     cl::desc("For --report=scheduler: how many steps (default: as many as the "
              "schedule is long)"),
-    cl::value_desc("N"), cl::init(0), cl::cat(category));
+    cl::value_desc("N"), cl::init(0), cl::cat(reportFlags));
 static cl::opt<bool> json("json", cl::desc("Reports as JSON"),
-                          cl::cat(category));
+                          cl::cat(reportFlags));
 
 static LogicalResult usageError(const llvm::Twine &message) {
   llvm::errs() << "acc-opt: error: " << message << "\n";
@@ -307,7 +307,7 @@ static LogicalResult checkOutput(const CompileOptions &options) {
 static void hideForeignOptions() {
   for (auto &entry : cl::getRegisteredOptions()) {
     cl::Option *option = entry.second;
-    bool isOurs = llvm::is_contained(option->Categories, &category);
+    bool isOurs = llvm::any_of(option->Categories, isOurCategory);
     bool isHelp =
         option->ArgStr.starts_with("help") || option->ArgStr == "version";
     if (!isOurs && !isHelp && option->getOptionHiddenFlag() == cl::NotHidden)
