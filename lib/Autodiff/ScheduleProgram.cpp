@@ -85,5 +85,8 @@ int64_t autodiff::countSteps(const UpdateRule &rule) {
   double length = findLength(rule.schedule);
   if (rule.decayCourse)
     length = std::max(length, double(rule.decayCourse->steps));
-  return std::max<int64_t>(10, int64_t(length + std::ceil(length / 20)));
+  // Counts may be as large as their type.
+  double most = 1e15;
+  return std::max<int64_t>(
+      10, int64_t(std::min(length + std::ceil(length / 20), most)));
 }

@@ -19,15 +19,19 @@ using namespace accel::driver;
 
 /// A text chart's plot, in characters, and the rows of its table.
 static constexpr int64_t kColumns = 64, kRows = 12, kTableRows = 12;
-/// How many steps a picture shows; more would lie on each other.
-static constexpr int64_t kDrawn = 800;
+/// How many steps a picture shows; more would lie on each other. Of JSON, which
+/// has all of them, the most.
+static constexpr int64_t kDrawn = 800, kListed = 1000000;
 
 /// Steps from 1 to `steps`, evenly spaced where they are more than `most`.
 static std::vector<int64_t> chooseSteps(int64_t steps, int64_t most) {
   std::vector<int64_t> at;
   int64_t count = std::min(steps, most);
   for (int64_t index = 0; index < count; ++index)
-    at.push_back(count == 1 ? 1 : 1 + index * (steps - 1) / (count - 1));
+    // In floating point: the product of two counts may be too large.
+    at.push_back(count == 1 ? 1
+                            : 1 + int64_t(double(index) * double(steps - 1) /
+                                          double(count - 1)));
   return at;
 }
 
@@ -155,6 +159,10 @@ LogicalResult driver::reportScheduler(const CompileOptions &options,
   Curves curves;
   curves.title = rule->schedule.kind->name.str();
   curves.steps = steps > 0 ? steps : autodiff::countSteps(*rule);
+  if (options.json && curves.steps > kListed)
+    return failReport("expected at most " + Twine(kListed) +
+                      " steps with --json, which has all of them, found " +
+                      Twine(curves.steps) + ": say fewer by --steps");
   bool isPicture = !options.json && StringRef(options.output).ends_with(".svg");
   curves.at = chooseSteps(curves.steps, options.json ? curves.steps : kDrawn);
   if (failed(evaluateSteps(*module, curves)))

@@ -175,8 +175,10 @@ static LogicalResult readWords(CompileOptions &options) {
                : "expected --report=scale with --links");
   if (steps.getNumOccurrences() && report != "scheduler")
     refuse("expected --report=scheduler with --steps");
-  if (steps.getNumOccurrences() && steps < 1)
-    refuse("expected --steps of at least 1, found " + Twine(steps));
+  // More could not be told apart as numbers of a schedule.
+  if (steps.getNumOccurrences() && (steps < 1 || steps > 1000000000000000))
+    refuse("expected --steps from 1 to 1000000000000000, found " +
+           Twine(steps));
   if (!explain.empty() && explain != "sharding" && explain != "collectives")
     refuse("expected --explain=sharding or collectives, found '" + explain +
            "'");
