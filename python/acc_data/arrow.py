@@ -47,10 +47,10 @@ def _values(array, pyarrow):
 def _batches(path, columns, pyarrow):
     try:
         if path.suffix == ".parquet":
-            file = pyarrow.parquet.ParquetFile(path)
+            file = pyarrow.parquet.ParquetFile(path, pre_buffer=False)
             wanted = [name for name in file.schema_arrow.names
                       if columns is None or name in columns]
-            yield from file.iter_batches(BLOCK, columns=wanted)
+            yield from file.iter_batches(BLOCK, columns=wanted, use_threads=False)
             return
         with pyarrow.memory_map(str(path)) as mapped:
             try:

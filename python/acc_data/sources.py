@@ -133,7 +133,7 @@ _SAFETENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "
 
 
 def _safetensors(path):
-    """(array of the file's own memory, is bfloat16) by name."""
+    """(name, type, shape, where in the file it begins, is bfloat16) of each tensor."""
     with open(path, "rb") as file:
         size = int.from_bytes(file.read(8), "little")
         if size > path.stat().st_size - 8:
@@ -145,35 +145,43 @@ def _safetensors(path):
         if entry["dtype"] not in _SAFETENSORS:
             raise Refused(f"'{path}': tensor '{name}' is of type {entry['dtype']}: convert it to "
                           "float32 first")
-        begin, end = entry["data_offsets"]
-        dtype = np.dtype(_SAFETENSORS[entry["dtype"]])
-        count = (end - begin) // dtype.itemsize
-        if 8 + size + end > path.stat().st_size:
-            raise Refused(f"'{path}' is shorter than its header says: copy it again")
-        flat = np.memmap(path, dtype, "r", 8 + size + begin, (count,)) if count else np.empty(
-            0, dtype)
-        yield name, flat.reshape(entry["shape"]), entry["dtype"] == "BF16"
+        yield (name, np.dtype(_SAFETENSORS[entry["dtype"]]), tuple(entry["shape"]),
+               8 + size + entry["data_offsets"][0], entry["dtype"] == "BF16")
+
+
+def _npy(path):
+    """The same of a .npy file."""
+    array = np.load(path, mmap_mode="r")
+    if not array.flags.c_contiguous or array.dtype.kind not in "fiub":
+        raise Refused(f"expected numbers in the order of C in '{path}', found "
+                      f"{array.dtype.name}{'' if array.flags.c_contiguous else ' in another'}: "
+                      "save it again with numpy.ascontiguousarray")
+    yield path.stem, array.dtype, array.shape, array.offset, False
 
 
 def _tensor_blocks(path):
-    if path.suffix == ".npy":
-        tensors = [(path.stem, np.load(path, mmap_mode="r"), False)]
-    else:
-        tensors = list(_safetensors(path))
-    sizes = {name: values.shape[0] if values.ndim else None for name, values, _ in tensors}
-    if len(set(sizes.values())) != 1 or None in sizes.values():
+    tensors = list(_npy(path) if path.suffix == ".npy" else _safetensors(path))
+    if not tensors or len({shape[:1] for _, _, shape, _, _ in tensors}) != 1 or (
+            tensors[0][2] == ()):
         raise Refused(f"expected tensors of equally many rows in '{path}', found " + ", ".join(
-            f"{name} {list(values.shape)}" for name, values, _ in tensors))
-    total = next(iter(sizes.values()))
-    row = sum(values[:1].nbytes for _, values, _ in tensors)
+            f"{name} {list(shape)}" for name, _, shape, _, _ in tensors))
+    total = tensors[0][2][0]
+    sizes = [int(np.prod(shape[1:])) for _, _, shape, _, _ in tensors]
+    row = sum(size * tensor[1].itemsize for size, tensor in zip(sizes, tensors))
     step = max(1, min(BLOCK, (8 << 20) // max(1, row)))
-    for first in range(0, total, step):
-        columns = {}
-        for name, values, is_bfloat16 in tensors:
-            part = values[first:first + step]
-            columns[name] = (part.astype(np.uint32) << 16).view(np.float32) if is_bfloat16 else (
-                np.array(part))
-        yield Block(columns, min(step, total - first), str(path), first)
+    # Read, not mapped: what is mapped stays resident for as long as there is room.
+    with open(path, "rb") as file:
+        for first in range(0, total, step):
+            count, columns = min(step, total - first), {}
+            for (name, dtype, shape, begin, is_bfloat16), size in zip(tensors, sizes):
+                file.seek(begin + first * size * dtype.itemsize)
+                part = np.fromfile(file, dtype, count * size)
+                if len(part) < count * size:
+                    raise Refused(f"'{path}' is shorter than its header says: copy it again")
+                part = part.reshape(count, *shape[1:])
+                columns[name] = (part.astype(np.uint32) << 16).view(
+                    np.float32) if is_bfloat16 else part
+            yield Block(columns, count, str(path), first)
 
 
 class Source:

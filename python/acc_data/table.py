@@ -62,8 +62,18 @@ def _is_text(values):
     return False
 
 
-def _has_text(source, column):
-    return any(_is_text(block.column(column)) for block in source.blocks({column.split(".")[0]}))
+def _text_columns(source, columns):
+    """Those of `columns` in which there are words: a file that has types says so at once."""
+    found, open_ = set(), set(columns)
+    if open_:
+        for block in source.blocks({column.split(".")[0] for column in columns}):
+            values = {column: block.column(column) for column in open_}
+            found |= {column for column in open_ if _is_text(values[column])}
+            open_ = {column for column in open_ - found
+                     if not isinstance(values[column], np.ndarray)}
+            if not open_:
+                break
+    return found
 
 
 def _is_missing(value):
@@ -177,10 +187,11 @@ def _typed(each, rows, inputs):
 def convert(options, source, split, inputs, output, report):
     made = _inputs_of(options, source.names(), inputs)
     like = read_description(options.like) if options.like else None
-    for each in made:
-        if len(each.columns) == 1 and (
-                like and each.columns[0] in like.get("classes", {}) or
-                _has_text(source, each.columns[0])):
+    alone = [each for each in made if len(each.columns) == 1]
+    known = set(like.get("classes", {})) if like else set()
+    named = known | _text_columns(source, {each.columns[0] for each in alone} - known)
+    for each in alone:
+        if each.columns[0] in named:
             each.classes = Classes(options, source, each.columns[0], report)
     chosen = [each for each in made if each.name in options.standardise]
     unknown = set(options.standardise) - {each.name for each in chosen}

@@ -469,6 +469,22 @@ class Command(DataCase):
         self.assertEqual((self.folder / "out" / "a.npy").read_bytes(), before)
         self.assertEqual(sorted(f.name for f in self.folder.iterdir()), ["a.csv", "out"])
 
+    def test_memory_does_not_grow_with_the_data(self):
+        code = ("import sys; from acc_data import cli; "
+                "cli.execute(cli.make_parser().parse_args(sys.argv[1:]), sys.stderr); "
+                "print([line for line in open('/proc/self/status') if 'VmHWM' in line][0])")
+        most = []
+        for name, rows in (("small", 10), ("large", 100000)):
+            array = np.lib.format.open_memmap(self.folder / f"{name}.npy", "w+", np.float32,
+                                              (rows, 300))
+            array.flush()  # 120 MB of holes
+            done = subprocess.run([sys.executable, "-c", code, "table", f"{name}.npy", "-o",
+                                   f"{name}-out"], text=True, capture_output=True, cwd=self.folder,
+                                  env={**os.environ, "PYTHONPATH": str(PACKAGE)})
+            self.assertTrue((self.folder / f"{name}-out" / f"{name}.npy").exists(), done.stderr)
+            most.append(int(done.stdout.split()[1]) / 1024)
+        self.assertLess(most[1] - most[0], 48)
+
     def test_a_run_that_is_killed_leaves_nothing_that_looks_whole(self):
         (self.folder / "a.csv").write_text("a,b,c\n" + "1,2,3\n" * 400000)
         for sent, is_clean in ((signal.SIGTERM, True), (signal.SIGKILL, False)):
