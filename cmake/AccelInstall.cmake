@@ -25,10 +25,11 @@ install(DIRECTORY runtime/include/accel-rt TYPE INCLUDE COMPONENT development
   FILES_MATCHING PATTERN "*.h")
 install(FILES README.md CHANGELOG.md TYPE DOC COMPONENT tools)
 
-install(CODE "set(ACCEL_BUNDLE ${ACCEL_BUNDLE})
-set(TOOLS $<TARGET_FILE:acc-run>)
-if(NOT ${ACCEL_RUNTIME_ONLY})
-  list(APPEND TOOLS ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/acc-opt /usr/lib/llvm-22/bin/lld)
+set(BUNDLED $<TARGET_FILE:acc-run>)
+if(NOT ACCEL_RUNTIME_ONLY) # of two that need the same libraries one stands for both
+  list(APPEND BUNDLED $<TARGET_FILE:acc-opt> /usr/lib/llvm-22/bin/lld)
 endif()
+install(CODE "set(TOOLS ${BUNDLED})
+set(ACCEL_BUNDLE ${ACCEL_BUNDLE})
 set(ACCEL_DOCDIR ${CMAKE_INSTALL_DOCDIR})" COMPONENT bundle EXCLUDE_FROM_ALL)
 install(SCRIPT cmake/BundleLibraries.cmake COMPONENT bundle EXCLUDE_FROM_ALL)

@@ -12,7 +12,6 @@ endif()
 
 file(GET_RUNTIME_DEPENDENCIES EXECUTABLES ${TOOLS}
   RESOLVED_DEPENDENCIES_VAR NEEDED UNRESOLVED_DEPENDENCIES_VAR ABSENT
-  DIRECTORIES /usr/lib/llvm-22/lib
   # The C and C++ libraries are those of the machine: newer ones do, and two of them
   # in a process do not.
   PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread|resolv|stdc\\+\\+|gcc_s)\\.so")

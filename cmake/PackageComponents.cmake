@@ -1,5 +1,5 @@
 # Read by cpack before each generator: which components go into what it makes.
-set(CPACK_COMPONENTS_ALL tools mpi development)
+set(CPACK_COMPONENTS_ALL tools ${CPACK_ACCEL_MPI} development)
 if(CPACK_GENERATOR STREQUAL DEB)
   set(CPACK_DEB_COMPONENT_INSTALL ON) # a package each
 else()
