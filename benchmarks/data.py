@@ -5,7 +5,8 @@ put out of memory before each run, so that they come from the disk.
 
 Runs alternate; of the steps of all runs behind the first ones of each the fastest tenth is
 looked at, since others work on the machine, too: the mean of that. Steps of a small model
-(some ms) show more of what reading costs than those of a large one. A run's memory is what the system says of all ranks while it runs (VmRSS of /proc/PID/status, every
+(some ms) show more of what reading costs than those of a large one. Processor time, of whole
+runs with what loading takes, does not depend on others. A run's memory is what the system says of all ranks while it runs (VmRSS of /proc/PID/status, every
 20 ms, pages of files that are mapped and of shared memory included), less the arenas that the
 plan grants; the same of a run on --inputs tells what data add.
 
@@ -17,6 +18,7 @@ import argparse
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import sys
@@ -58,7 +60,9 @@ def resident(parent):
 
 
 def run(program, steps, options):
-    """(seconds of each step, most bytes resident beside the arenas)."""
+    """(seconds of each step, most bytes resident beside the arenas, processor seconds of a
+    step, loading included)."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen([str(BIN / "acc-run"), str(program), "--json", "--steps", str(steps),
                                 *words(options)], stdout=subprocess.PIPE, text=True,
                                env=harness.environment())
@@ -73,11 +77,13 @@ def run(program, steps, options):
     watcher.start()
     lines = [json.loads(line) for line in process.stdout]
     watcher.join()
-    if process.returncode:
+    if process.wait():
         raise SystemExit(f"acc-run ended with {process.returncode}")
     result = lines[-1]
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (result["times_s"][SKIPPED:],
-            most[0] - result["ranks"] * result["measured_peak_bytes"])
+            most[0] - result["ranks"] * result["measured_peak_bytes"],
+            (used.ru_utime - before.ru_utime + used.ru_stime - before.ru_stime) / steps)
 
 
 def npy_header(samples, length):
@@ -132,8 +138,8 @@ def main():
     print(f"{machine['cpu']}, {len(os.sched_getaffinity(0))} processors; acc {harness.acc_version()}; "
           f"{args.steps} steps of {BATCH} × {length} tokens, {args.rounds} runs each, shuffled; load "
           f"{os.getloadavg()[0]:.1f}\n")
-    print("| ranks | data | s a step | of in memory | resident beside the arenas, MiB | more than in memory |")
-    print("| ---: | --- | ---: | ---: | ---: | ---: |")
+    print("| ranks | data | s a step | of in memory | processor, ms a step | resident beside the arenas, MiB | more than in memory |")
+    print("| ---: | --- | ---: | ---: | ---: | ---: | ---: |")
     for ranks in map(int, args.ranks.split(",")):
         program = folder / f"{ranks}.accx"
         subprocess.run([str(BIN / "acc-opt"), str(folder / "model.onnx"), "--train", "--loss", "loss",
@@ -145,14 +151,15 @@ def main():
                 forget(disk)
                 found[name].append(run(program, args.steps, options))
         def fastest(runs):
-            steps = sorted(step for steps, _ in runs for step in steps)
+            steps = sorted(step for steps, *_ in runs for step in steps)
             return statistics.mean(steps[:max(1, len(steps) // 10)])
 
-        base, room = fastest(found["in memory"]), min(b for _, b in found["in memory"])
+        base, room = fastest(found["in memory"]), min(run[1] for run in found["in memory"])
         for name, runs in found.items():
-            seconds, bytes_ = fastest(runs), max(b for _, b in runs)
+            seconds, bytes_ = fastest(runs), max(run[1] for run in runs)
+            spent = min(run[2] for run in runs)
             print(f"| {ranks} | {name} | {seconds:.5f} | {100 * base / seconds:.1f} % | "
-                  f"{bytes_ / 2 ** 20:.1f} | {(bytes_ - room) / 2 ** 20:.1f} |")
+                  f"{1000 * spent:.2f} | {bytes_ / 2 ** 20:.1f} | {(bytes_ - room) / 2 ** 20:.1f} |")
     for path in sorted(folder.iterdir()):
         path.unlink()
     folder.rmdir()
