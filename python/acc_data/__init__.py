@@ -13,7 +13,8 @@ __all__ = ["Refused", "__version__", "convert", "data_text"]
 
 
 def convert(kind, sources, dir, **options):
-    """What `acc-data KIND SOURCE... -o dir` does; `options` are its flags, with '_' for '-'.
+    """What `acc-data KIND SOURCE... -o dir` does; `options` are its flags, with '_' for '-';
+    `--for` is `model`, `--column` a dict `columns` {role: column}, and what is repeatable a list.
 
     Returns what data.json holds, beside "dir" and "seconds". Raises `Refused`, one sentence,
     or OSError; no folder is left half written then.

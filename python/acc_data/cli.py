@@ -71,6 +71,13 @@ def _part(text):
     return value
 
 
+def _token(text):
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError("expected the ID of a token, from 0 on")
+    return value
+
+
 def _seed(text):
     value = int(text)
     if not 0 <= value < 1 << 64:
@@ -119,7 +126,7 @@ def make_parser():
     add("--long", choices=("cut", "drop", "split", "error"), default="cut",
         help="what becomes of more tokens: cut at the end (default), drop the row, split it "
         "into several (causal-lm), or an error")
-    add("--pad-token", type=int, metavar="ID",
+    add("--pad-token", type=_token, metavar="ID",
         help="what fills rows up (default: the tokenizer's; for causal-lm without one, the end "
         "of text, whose labels are -100)")
     add("--column", dest="columns", action=_Columns, default={}, metavar="ROLE=COLUMN",
@@ -150,7 +157,7 @@ def make_parser():
     add("--target-sequence", type=_positive, metavar="N",
         help="tokens in a row of labels (default: the model's, or as --sequence)")
     add("--prefix", metavar="TEXT", help="put before each source")
-    add("--decoder-start", type=int, metavar="ID",
+    add("--decoder-start", type=_token, metavar="ID",
         help="first of decoder_input_ids, if the model takes them (default: as config.json says)")
 
     add = parser.add_argument_group("labels").add_argument

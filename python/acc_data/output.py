@@ -25,7 +25,14 @@ class Array:
 
     def append(self, rows):
         """`rows`: [n, *row_shape]."""
-        rows = np.ascontiguousarray(rows, self.dtype)
+        if rows.dtype != self.dtype:
+            kept = rows.astype(self.dtype)
+            if not np.array_equal(kept.astype(rows.dtype), rows):
+                raise Refused(f"expected numbers of type {self.dtype.name} in "
+                              f"'{self.path.stem}', as in the rows before, found {rows[kept != rows].flat[0]}: say "
+                              f"--input {self.path.stem}:float32=COLUMN, or mend the column")
+            rows = kept
+        rows = np.ascontiguousarray(rows)
         if rows.shape[1:] != self.row_shape:
             raise Refused(f"expected rows of shape {list(self.row_shape)} for '{self.path.stem}', "
                           f"found {list(rows.shape[1:])}: all rows of an array have one shape")

@@ -62,11 +62,12 @@ def _open_text(path):
 
 
 def _of_rows(rows, file):
-    """Blocks of (line, row) pairs; a name that a row lacks has None there."""
-    taken, first = [], 0
+    """Blocks of (line, row) pairs; a name that a row lacks, but one before
+    has, has None there."""
+    taken, first, names = [], 0, {}
 
     def block():
-        names = dict.fromkeys(name for _, row in taken for name in row)
+        names.update(dict.fromkeys(name for _, row in taken for name in row))
         return Block({name: [row.get(name) for _, row in taken] for name in names}, len(taken),
                      file, first, [line for line, _ in taken])
     for pair in rows:

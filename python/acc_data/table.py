@@ -190,6 +190,9 @@ def convert(options, source, split, inputs, output, report):
     alone = [each for each in made if len(each.columns) == 1]
     known = set(like.get("classes", {})) if like else set()
     named = known | _text_columns(source, {each.columns[0] for each in alone} - known)
+    if options.classes and len(named) != 1:
+        raise Refused(f"--classes is for one column of words, found "
+                      f"{', '.join(sorted(named)) or 'none'}")
     for each in alone:
         if each.columns[0] in named:
             each.classes = Classes(options, source, each.columns[0], report)

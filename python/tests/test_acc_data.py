@@ -342,11 +342,26 @@ class Tables(DataCase):
                  "beyond it", {}),
                 ("a,b\n1,2\n", "expected names of inputs for --standardise, found z",
                  {"standardise": ["z"]}),
+                ("a,b\nx,y\n", "--classes is for one column of words, found a, b",
+                 {"classes": "x,y"}),
                 ("a,b\n", "expected rows, none are left of the 0 that were read",
                  {"input": ["a=a"]})):
             file.write_text(text)
             with self.subTest(said):
                 self.assert_said(said, "table", file, **options)
+
+    def test_a_column_keeps_its_type(self):
+        file = self.lines("a.jsonl", [{"n": i} for i in range(1500)] + [{"n": 0.5}])
+        self.assert_said("expected numbers of type int64 in 'n', as in the rows before, found 0.5: "
+                         "say --input n:float32=COLUMN", "table", file)
+        arrays, _ = self.make("table", file, input=["n:float32=n"])
+        self.assertEqual(arrays["n"][-1], 0.5)
+
+    def test_a_column_that_ends_is_missing(self):
+        file = self.lines("a.jsonl", [{"a": i, "b": 1} for i in range(1024)] + [{"a": 3}])
+        self.assert_said("a.jsonl:1025: expected a value in every column", "table", file)
+        _, summary = self.make("table", file, missing="drop")
+        self.assertEqual(summary["counts"]["dropped: a value is missing"], 1)
 
     def test_tensors_pass_in_any_size(self):
         from safetensors.numpy import save_file
