@@ -54,7 +54,9 @@ SEES = {
     "runtime/Execute": "runtime/Base runtime/Control runtime/Format runtime/include",
     "runtime/State": "runtime/Base runtime/Control runtime/Data runtime/Execute runtime/Format runtime/include",
     "runtime/Feed": "runtime/Base runtime/Control runtime/Data runtime/State runtime/include",
-    "runtime/Run": "runtime/Base runtime/Comm runtime/Control runtime/Data runtime/Device runtime/Execute runtime/Feed "
+    "runtime/Calls": "runtime/Base",
+    "runtime/Client": "runtime/Base runtime/Calls runtime/include",
+    "runtime/Run": "runtime/Base runtime/Calls runtime/Comm runtime/Control runtime/Data runtime/Device runtime/Execute runtime/Feed "
                    "runtime/Format runtime/Network runtime/State runtime/include",
     "runtime/Conformance": "runtime/Base runtime/Control runtime/Device runtime/Format runtime/Network runtime/include",
 
@@ -79,7 +81,7 @@ def path_of(name):
     first = name.split("/")[0]
     if first in ("lib", "dialects"):
         return name
-    if first == "accel-rt":
+    if first in ("accel-rt", "accel-c"):
         return "runtime/include/" + name
     return "runtime/" + name if "runtime/" + first in SEES else None
 

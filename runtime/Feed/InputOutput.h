@@ -25,6 +25,9 @@ public:
   Status open(const std::vector<TensorPlan> &all,
               const std::vector<TensorPlan> &wanted, const std::string &folder,
               const DataFeed *data);
+  /// The same of tensors that lie elsewhere, as in memory that a calling
+  /// program fills; their files must stay open.
+  void place(std::vector<OpenTensor> opened) { tensors = std::move(opened); }
   const TensorRange *find(const std::string &name) const;
   /// A hash of all of them, by which to tell those of another machine.
   Status hash(uint64_t &hash) const;
@@ -42,6 +45,8 @@ public:
   Status create(const Executable &executable,
                 const std::vector<TensorPlan> &wanted,
                 const std::string &folder, const SharedName &shared = {});
+  /// The same of tensors that are no files of their own; nothing is finished.
+  void place(std::vector<OpenTensor> opened) { tensors = std::move(opened); }
   const TensorRange *find(const std::string &name) const;
   /// What they will be called, other names included.
   std::vector<std::string> paths() const;
@@ -94,6 +99,14 @@ private:
 /// Whether the output is a number by which a training step reports, or of which
 /// the loss of an evaluation is made.
 bool isReport(const Executable &executable, const std::string &output);
+
+/// What else an output is called: a gradient has its parameter's other names.
+std::vector<std::string> otherNames(const Executable &executable,
+                                    const std::string &output);
+/// The shape in which an output is given away: a gradient that is as padded as
+/// its parameter comes without the padding.
+const std::vector<int64_t> &outerShape(const Executable &executable,
+                                       const TensorPlan &output);
 
 /// A name as a file's name: '/' becomes %2F.
 std::string fileNameOf(const std::string &name);

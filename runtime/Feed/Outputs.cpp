@@ -15,9 +15,8 @@
 
 namespace accel::rt {
 
-/// Other names of an output: a gradient has those of its parameter.
-static std::vector<std::string> otherNames(const Executable &executable,
-                                           const std::string &output) {
+std::vector<std::string> otherNames(const Executable &executable,
+                                    const std::string &output) {
   std::vector<std::string> names;
   for (const StatePlan &state : executable.states)
     if (state.name + ".grad" == output)
@@ -26,10 +25,8 @@ static std::vector<std::string> otherNames(const Executable &executable,
   return names;
 }
 
-/// The shape of the output's file: a gradient that is as padded as its
-/// parameter comes without the padding.
-static const std::vector<int64_t> &fileShape(const Executable &executable,
-                                             const TensorPlan &output) {
+const std::vector<int64_t> &outerShape(const Executable &executable,
+                                       const TensorPlan &output) {
   for (const StatePlan &state : executable.states)
     if (state.name + ".grad" == output.name && state.shape == output.shape)
       return state.valueShape();
@@ -112,7 +109,7 @@ Status Outputs::create(const Executable &executable,
     if (isReport(executable, tensor.name))
       continue;
     std::string path = folder + "/" + fileNameOf(tensor.name) + ".npy";
-    const std::vector<int64_t> &shape = fileShape(executable, tensor);
+    const std::vector<int64_t> &shape = outerShape(executable, tensor);
     std::string header = npyHeader(tensor.dtype, shape);
     uint64_t bytes = static_cast<uint64_t>(numElements(shape)) *
                      static_cast<uint64_t>(dtypeBytes(tensor.dtype));

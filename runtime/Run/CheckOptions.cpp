@@ -143,7 +143,8 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
     return Status::error("option '--checkpoint-sync' expects --checkpoint");
   if (!options.keepBest.empty() && options.checkpoint.empty())
     return Status::error("option '--keep-best' expects --checkpoint");
-  if (!options.resume.empty() && !options.steps && !options.epochs)
+  if (!options.resume.empty() && !options.steps && !options.epochs &&
+      options.caller < 0)
     return Status::error("option '--resume' expects --steps, the number of "
                          "steps in all: those that the checkpoint has seen "
                          "count; or --epochs, that of epochs in all");
@@ -180,6 +181,33 @@ static Status checkCounted(const RunOptions &options,
   return Status();
 }
 
+/// Options of what a program that calls the ranks says itself.
+static Status checkServed(const RunOptions &options, const DeviceKind &device) {
+  struct {
+    const char *name;
+    bool given;
+  } rows[] = {{"--comm", !options.comm.empty() && options.comm != "host"},
+              {"--inputs", !options.inputs.empty()},
+              {"--outputs", !options.outputs.empty()},
+              {"--entry", !options.entry.empty()},
+              {"--repeat", options.repeats > 0},
+              {"--steps", options.steps > 0},
+              {"--data", !options.data.empty()},
+              {"--eval-every", options.evalEvery > 0},
+              {"--save-weights", !options.saveWeights.empty()},
+              {"--checkpoint", !options.checkpoint.empty()}};
+  for (const auto &row : rows)
+    if (row.given)
+      return Status::error(std::string("cannot use option '") + row.name +
+                           "' with --serve: the calling program says what is "
+                           "called, on which batch, and what is saved");
+  return device.executes
+             ? Status()
+             : Status::error("cannot use device " + inQuotes(device.name) +
+                             " with --serve: it computes nothing that could "
+                             "be answered");
+}
+
 static Status chooseDevice(const Executable &plan, const RunOptions &options,
                            const DeviceKind *&device) {
   std::string planned = deviceOf(plan);
@@ -195,6 +223,8 @@ static Status chooseDevice(const Executable &plan, const RunOptions &options,
                : Status::error("expected a device (" + deviceNames() +
                                ") for --device, found " +
                                inQuotes(options.device));
+  if (options.caller >= 0)
+    ACCEL_RT_RETURN_IF_ERROR(checkServed(options, *device));
   if (!device->executes)
     return checkCounted(options, *device);
   if (planned != device->name)

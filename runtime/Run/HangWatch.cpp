@@ -21,6 +21,11 @@ HangWatch::HangWatch(const Executable &plan, ControlCenter &control,
     : plan(plan), control(control), limit(limit),
       lastProgress(static_cast<size_t>(plan.numRanks())) {}
 
+void HangWatch::rest() {
+  lastLook = Clock::now();
+  silent = {};
+}
+
 bool HangWatch::look() {
   auto now = Clock::now();
   silent +=

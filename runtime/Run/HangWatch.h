@@ -17,6 +17,8 @@ public:
   /// A hang is `limit` seconds; the others must outlive it.
   HangWatch(const Executable &plan, ControlCenter &control, double limit);
 
+  /// Looks while nobody owes anything: what comes counts from now on.
+  void rest();
   /// Looks once; returns whether there has been no sign of life for longer than
   /// the limit. While all of the run is stopped (Ctrl-Z), nobody fails to give
   /// one.

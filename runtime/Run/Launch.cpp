@@ -4,10 +4,11 @@
 #include "Base/UniqueName.h"
 #include "Control/NetworkCenter.h"
 #include "Control/SharedControl.h"
-#include "Feed/SeparateRows.h"
+#include "Run/CallServer.h"
 #include "Run/CheckOptions.h"
 #include "Run/FilesInUse.h"
 #include "Run/Fleet.h"
+#include "Run/OpenCall.h"
 #include "Run/StepReports.h"
 #include "Run/Supervisor.h"
 #include "Run/Trace.h"
@@ -23,41 +24,6 @@
 
 namespace accel::rt {
 namespace {
-
-/// Opens what an entry is called on: files of a folder (none if its name is
-/// empty), or tokens and files.
-Status openCall(const Executable &plan, const std::string &folder,
-                const DataSource &source, bool executes,
-                const std::function<void(const std::string &)> &warn,
-                Call &call) {
-  call.tensors = tensorsOf(plan, call.entry);
-  call.hasData = !source.text.empty();
-  if (call.hasData)
-    ACCEL_RT_RETURN_IF_ERROR(call.data.open(call.tensors.inputs, source));
-  if (executes)
-    ACCEL_RT_RETURN_IF_ERROR(
-        call.inputs.open(plan.inputs, call.tensors.inputs, folder,
-                         call.hasData ? &call.data : nullptr));
-  if (call.entry != "eval" || !call.hasData)
-    return Status();
-  std::string why;
-  if (executes && call.data.numLeft() && !call.isCutShort())
-    ACCEL_RT_RETURN_IF_ERROR(
-        whyNotSeparate(plan, call.tensors.inputs, call.inputs, call.data, why));
-  call.countsRest = executes && why.empty();
-  if (call.numBatches() < 1 && !call.numRest())
-    return Status::error("expected at least one batch of samples to evaluate "
-                         "on in " +
-                         inQuotes(source.text) + ", found less" +
-                         (why.empty() ? "" : ": " + why));
-  if (!why.empty() && warn)
-    warn("the evaluation leaves out the last " +
-         std::to_string(call.data.numLeft()) + " of the " +
-         std::to_string(call.data.numSamples()) + " rows of " +
-         inQuotes(source.text) + ", which make no whole batch of " +
-         std::to_string(call.data.batchSize()) + ": " + why);
-  return Status();
-}
 
 /// What a process opens of a run, and makes for it. On one machine there is one
 /// process; of a fleet each has its own.
@@ -85,8 +51,8 @@ public:
   Status follow(RunResult &result);
 
 private:
+  Status openCalls(const Executable &plan);
   void orderData(const Executable &plan, DataSource &source);
-  Status checkLastBatch(const DataSource &source) const;
   Status countEpochs();
   Status checkDataOptions() const;
   Status checkTargets() const;
@@ -112,6 +78,7 @@ private:
   GivenWeights givenWeights;
   Weights weights;
   HostMemory memory;
+  std::unique_ptr<CallServer> server;
   Outputs outputs;
   SavedWeights saved;
   Checkpoints checkpoints;
@@ -143,6 +110,37 @@ Status Launch::open() {
   if (resumes)
     ACCEL_RT_RETURN_IF_ERROR(
         resume.open(options.resume, plan, Resume::Wanted::All, options.warn));
+  if (options.caller >= 0) {
+    call.tensors = tensorsOf(plan, call.entry);
+    repeats = 1; // they are not counted
+  } else {
+    ACCEL_RT_RETURN_IF_ERROR(openCalls(plan));
+  }
+  SavedStates savedStates;
+  if (resumes)
+    savedStates = [&](auto &name) { return resume.find(name); };
+  if (!options.weights.empty()) {
+    ACCEL_RT_RETURN_IF_ERROR(givenWeights.open(options, plan));
+    savedStates = [&](auto &name) { return givenWeights.find(name); };
+  }
+  bool executes = device->executes;
+  if (executes)
+    ACCEL_RT_RETURN_IF_ERROR(weights.open(*file, savedStates));
+  ranksHere = fleet
+                  ? static_cast<int64_t>(
+                        fleet->places().ranksOf(fleet->places().here()).size())
+                  : ranks;
+  coresHere =
+      std::max<int64_t>(1, fleet ? fleet->places().coresHere()
+                                 : countCores(placeOfThisProcess().cores));
+  threads = options.threads ? options.threads
+            : executes      ? std::max<int64_t>(1, coresHere / ranksHere)
+                            : 1;
+  return Status();
+}
+
+/// What is called, on which inputs, and how often.
+Status Launch::openCalls(const Executable &plan) {
   DataSource source{options.data, options.dataType, options.dataLabels},
       held{options.evalData, options.dataType, options.dataLabels};
   if (!options.dataSplit.empty()) {
@@ -159,7 +157,7 @@ Status Launch::open() {
   ACCEL_RT_RETURN_IF_ERROR(
       openCall(plan, options.inputs.empty() && !hasData ? "." : options.inputs,
                source, executes, options.warn, call));
-  ACCEL_RT_RETURN_IF_ERROR(checkLastBatch(source));
+  ACCEL_RT_RETURN_IF_ERROR(checkLastBatch(plan, source, executes, call));
   ACCEL_RT_RETURN_IF_ERROR(countEpochs());
   ACCEL_RT_RETURN_IF_ERROR(
       countRuns(call.entry, options, resumes ? &resume : nullptr, repeats));
@@ -188,25 +186,6 @@ Status Launch::open() {
     options.warn(text);
     break; // one option is for both
   }
-  SavedStates savedStates;
-  if (resumes)
-    savedStates = [&](auto &name) { return resume.find(name); };
-  if (!options.weights.empty()) {
-    ACCEL_RT_RETURN_IF_ERROR(givenWeights.open(options, plan));
-    savedStates = [&](auto &name) { return givenWeights.find(name); };
-  }
-  if (executes)
-    ACCEL_RT_RETURN_IF_ERROR(weights.open(*file, savedStates));
-  ranksHere = fleet
-                  ? static_cast<int64_t>(
-                        fleet->places().ranksOf(fleet->places().here()).size())
-                  : ranks;
-  coresHere =
-      std::max<int64_t>(1, fleet ? fleet->places().coresHere()
-                                 : countCores(placeOfThisProcess().cores));
-  threads = options.threads ? options.threads
-            : executes      ? std::max<int64_t>(1, coresHere / ranksHere)
-                            : 1;
   return Status();
 }
 
@@ -232,39 +211,6 @@ void Launch::orderData(const Executable &plan, DataSource &source) {
     source.firstStep = saved             ? saved->firstStep
                        : options.newData ? resume.step()
                                          : 0;
-}
-
-/// Rows of a last batch that do not count leave the loss alone where it is the
-/// compiler's own cross-entropy, the sum over labels that count over their
-/// number, and where no row changes what another comes to: their labels do not
-/// count. Of a loss that the model gives the file does not say which labels it
-/// ignores, if any.
-Status Launch::checkLastBatch(const DataSource &source) const {
-  const Executable &plan = file->plan();
-  if (source.last != SampleOrder::Keep || !device->executes)
-    return Status();
-  auto refused = [](const std::string &why) {
-    return Status::error("cannot use --last-batch=keep: " + why +
-                         "; give next or drop");
-  };
-  if (plan.unshiftedLabels.empty())
-    return refused("rows of a step that stand for no sample are left out by "
-                   "their labels, which takes a program that was compiled with "
-                   "--loss cross_entropy:LOGITS,LABELS");
-  if (!call.data.feeds(plan.unshiftedLabels))
-    return refused("input " + inQuotes(plan.unshiftedLabels) +
-                   " has the labels, and the data do not feed it");
-  if (!plan.separateRows || plan.separateRows->terms.empty())
-    return refused(plan.hasEntry("eval")
-                       ? "the loss is not known to be one over rows that do "
-                         "not depend on each other"
-                       : "the entry eval says whether rows depend on each "
-                         "other, which was not compiled: say --entries "
-                         "step,eval");
-  std::string why;
-  ACCEL_RT_RETURN_IF_ERROR(
-      whyNotSeparate(plan, call.tensors.inputs, call.inputs, call.data, why));
-  return why.empty() ? Status() : refused(why);
 }
 
 /// Says epochs in steps, of which those before the data began are some.
@@ -439,6 +385,13 @@ Status Launch::makeFiles() {
 Status Launch::make() {
   ACCEL_RT_RETURN_IF_ERROR(memory.create(file->plan(), device->executes,
                                          fleet ? &fleet->places() : nullptr));
+  if (options.caller >= 0) {
+    server = std::make_unique<CallServer>(options.caller);
+    ACCEL_RT_RETURN_IF_ERROR(server->create(file->plan(), threads));
+    call.inputs.place(server->inputs());
+    outputs.place(server->outputs());
+    server->tellBoard();
+  }
   if (!fleet)
     return makeFiles();
   ACCEL_RT_RETURN_IF_ERROR(
@@ -458,7 +411,7 @@ ControlSize Launch::controlSize() const {
   const Executable &plan = file->plan();
   ControlSize size;
   size.ranks = plan.numRanks();
-  size.calls = repeats;
+  size.calls = std::max<int64_t>(1, repeats);
   size.words = CheckpointWriter::numWords(plan) +
                static_cast<size_t>(size.ranks) * plan.states.size();
   for (const Program &program : plan.programs)
@@ -475,7 +428,7 @@ Job Launch::job(ControlCenter &control) {
           call,
           evaluates ? &eval : nullptr,
           weights,
-          options.outputs.empty() ? nullptr : &outputs,
+          options.outputs.empty() && !server ? nullptr : &outputs,
           saves ? &saved : nullptr,
           checkpointed ? &checkpoints : nullptr,
           resumes ? &resume : nullptr,
@@ -486,7 +439,8 @@ Job Launch::job(ControlCenter &control) {
           coresHere,
           fleet ? &fleet->keeper().memory().kept(fleet->keeper().rank()).bell
                 : nullptr,
-          fleet ? fleet->lanes() : nullptr};
+          fleet ? fleet->lanes() : nullptr,
+          server.get()};
 }
 
 /// What a user who has to run it again wants to know.
@@ -573,6 +527,8 @@ Status Launch::finish(const Job &job, const Supervisor &supervisor,
     ACCEL_RT_RETURN_IF_ERROR(outputs.finish());
   if (!supervisor.untold().ok())
     return withLast(supervisor.untold());
+  if (server)
+    return Status(); // the caller has ended it, and asks for nothing more
   collectResult(job, result);
   if (call.entry == "eval" && device->executes) {
     result.evalLoss = control.record(0).evalLoss;

@@ -6,6 +6,7 @@
 #include "Comm/HostComm.h"
 #include "Execute/Executor.h"
 #include "Run/Evaluate.h"
+#include "Run/ServeCalls.h"
 #include "Run/Trace.h"
 #include "Run/Train.h"
 #include "State/CheckpointWriter.h"
@@ -157,7 +158,9 @@ Status runRank(const Job &job, ControlPlane &control) {
     bool isOfCall = (read && read->source == "state") ||
                     job.call.tensors.commands.count(&command);
     bool isOfEval = job.eval && job.eval->tensors.commands.count(&command);
-    InputOutput &own = isOfCall ? io : isOfEval ? evalIo : idle;
+    // A caller's calls take turns, and all of them find their tensors in one
+    // place.
+    InputOutput &own = isOfCall || job.server ? io : isOfEval ? evalIo : idle;
     return own.prepare(command, coordinates, self, task);
   };
   Executor executor(*program, coordinates,
@@ -216,8 +219,9 @@ Status runRank(const Job &job, ControlPlane &control) {
   (void)residentBytes(0); // reading /proc allocates: once now, not after load
 
   markSteadyState(true);
-  ACCEL_RT_RETURN_IF_ERROR(job.trains() ? trainSteps(parts)
-                                        : runForward(parts));
+  ACCEL_RT_RETURN_IF_ERROR(job.server     ? serveCalls(parts, pool)
+                           : job.trains() ? trainSteps(parts)
+                                          : runForward(parts));
   markSteadyState(false);
   self.touchedBytes = executor.touchedBytes();
   self.residentBytes = residentBytes(sharedBytes);

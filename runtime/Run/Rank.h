@@ -14,6 +14,7 @@
 
 namespace accel::rt {
 
+class CallServer;
 class SavedWeights;
 class Checkpoints;
 class Resume;
@@ -69,6 +70,8 @@ struct Job {
   int64_t coresHere;              ///< That these share.
   Word *keeperBell;               ///< Null: there is one machine.
   Lanes *lanes;                   ///< Null: messages go by the keeper.
+  CallServer
+      *server; ///< Of a program that calls the ranks; null: there is none.
 
   bool trains() const { return call.entry == "step"; }
 };

@@ -101,16 +101,7 @@ StepResult stepResult(const Job &job, int64_t number) {
   for (int64_t rank = 0; rank < plan.numRanks(); ++rank)
     result.seconds =
         std::max(result.seconds, job.control.seconds(rank, number));
-  for (const TensorPlan &input : job.call.tensors.inputs) {
-    const std::vector<int64_t> &shape = input.shape;
-    if (!shape.empty() && !result.samples)
-      result.samples = shape[0];
-    if (shape.size() == 2 && !result.tokens &&
-        (input.dtype == DType::I64 || input.dtype == DType::I32)) {
-      result.samples = shape[0];
-      result.tokens = shape[0] * shape[1];
-    }
-  }
+  countSamples(job.call.tensors.inputs, result);
   if (!job.call.hasData || !result.samples)
     return result;
   // A last batch may have fewer rows that count.
@@ -123,9 +114,26 @@ StepResult stepResult(const Job &job, int64_t number) {
   return result;
 }
 
+void countSamples(const std::vector<TensorPlan> &inputs, StepResult &result) {
+  for (const TensorPlan &input : inputs) {
+    const std::vector<int64_t> &shape = input.shape;
+    if (!shape.empty() && !result.samples)
+      result.samples = shape[0];
+    if (shape.size() == 2 && !result.tokens &&
+        (input.dtype == DType::I64 || input.dtype == DType::I32)) {
+      result.samples = shape[0];
+      result.tokens = shape[0] * shape[1];
+    }
+  }
+}
+
 Status badStep(const Job &job) {
-  int64_t stopped = job.control.stoppedAt();
-  StepResult bad = stepResult(job, stopped - 1);
+  StepResult bad = stepResult(job, job.control.stoppedAt() - 1);
+  return Status::error(notFinite(bad).message() +
+                       job.call.data.whatIsNotFinite(bad.step - 1));
+}
+
+Status notFinite(const StepResult &bad) {
   bool isLoss = !std::isfinite(bad.loss);
   double value = isLoss ? bad.loss : bad.gradNorm;
   return Status::error(
@@ -134,8 +142,7 @@ Status badStep(const Job &job) {
       (std::isnan(value) ? "nan"
        : value > 0       ? "inf"
                          : "-inf") +
-      "); the state is that of step " + std::to_string(bad.step - 1) +
-      job.call.data.whatIsNotFinite(bad.step - 1));
+      "); the state is that of step " + std::to_string(bad.step - 1));
 }
 
 } // namespace accel::rt

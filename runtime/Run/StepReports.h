@@ -16,6 +16,12 @@ StepResult stepResult(const Job &job, int64_t number);
 /// well.
 void collectResult(const Job &job, RunResult &result);
 
+/// The samples of a step that reads `inputs`, and their tokens.
+void countSamples(const std::vector<TensorPlan> &inputs, StepResult &result);
+
+/// The error of a step without a finite loss or norm.
+Status notFinite(const StepResult &step);
+
 /// The error of a run that stopped at a step without a finite loss or norm.
 /// Requires RankControl::stoppedAt.
 Status badStep(const Job &job);

@@ -3,6 +3,7 @@
 #include "Run/Supervisor.h"
 
 #include "Base/SystemError.h"
+#include "Run/CallServer.h"
 #include "Run/StepReports.h"
 #include "Run/WhereIs.h"
 #include "State/Checkpoint.h"
@@ -103,19 +104,32 @@ Status Supervisor::watch() {
     reap();
     if (!failure.ok() || control.isAborted())
       break;
-    if (hang.look()) {
+    if (job.server && !job.server->board().isCalled()) {
+      hang.rest(); // it is the caller's turn
+    } else if (hang.look()) {
       fail(Status::error(hang.describe(processes())));
       break;
     }
     reportProgress();
     reportSteps(/*waits=*/false);
-    std::this_thread::sleep_for(poll);
+    rest(poll);
     poll = std::min<Clock::duration>(poll * 5 / 4, kPoll);
   }
   endAll();
   // Who is interrupted waits for no reader any more.
   reportSteps(/*waits=*/!Interrupts::received());
   return failure;
+}
+
+/// Sleeps until the next look; who waits for a caller sees it go.
+void Supervisor::rest(std::chrono::nanoseconds duration) {
+  if (!job.server) {
+    std::this_thread::sleep_for(duration);
+    return;
+  }
+  auto whole = std::chrono::ceil<std::chrono::milliseconds>(duration);
+  if (job.server->isCallerGone(static_cast<int>(whole.count())))
+    fail(Status::error("the program that called the ranks is gone"));
 }
 
 /// Ends the run because of `why`: in order, if there is a step to finish and
@@ -197,8 +211,8 @@ std::string Supervisor::progressLine() const {
     return "loading: " + std::to_string(populated >> 20) +
            " MiB of memory filled, " + std::to_string(read >> 20) +
            " MiB of weights read";
-  if (job.trains() && job.device.executes)
-    return ""; // its steps speak for themselves
+  if ((job.trains() && job.device.executes) || job.server)
+    return ""; // its steps, or answers, speak for themselves
   return "running: " + std::to_string(done) + " of " +
          std::to_string(job.repeats) + " done";
 }

@@ -37,6 +37,7 @@ private:
   std::optional<RankEnd> findEnd(size_t rank);
   std::vector<pid_t> processes() const;
   Status watch();
+  void rest(std::chrono::nanoseconds duration);
   void stop(Status why);
   void reportSteps(bool waits);
   void warnOfRate(const StepResult &step);

@@ -138,6 +138,10 @@ take it only from where you would take a program.
   --threads T     threads of each rank (default: cores / ranks, at least 1)
   --poison        overwrite bytes whose live range has ended (also ACCEL_POISON=1,
                   of which device null takes no notice: it has none)
+  --serve FD      train for the program that has started acc-run and listens at
+                  the other end of the socket FD: it says when a step is made, on
+                  which batch, and what is saved (docs/Embedding.md). What would
+                  be printed goes there. Libraries say this, people do not
   --hang-after S  give up after S seconds without progress (default: 60)
   --json          every line on stdout is one JSON object: one for each training
                   step, then one for the run. What is without it the text on

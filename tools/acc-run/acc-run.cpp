@@ -20,7 +20,12 @@ using namespace accel::rt;
 
 namespace {
 
+/// The socket of --serve, once it is known.
+int caller = -1;
+
 int fail(const std::string &message) {
+  if (caller >= 0 && refuseCaller(caller, message))
+    return 1;
   std::fprintf(stderr, "acc-run: error: %s\n", printable(message).c_str());
   return 1;
 }
@@ -245,7 +250,7 @@ int main(int argc, char **argv) {
     std::string *text = textOption(options, told, argument);
     bool isThreshold = argument == "--early-stopping-threshold";
     if (!count && !text && !isThreshold && argument != "--hang-after" &&
-        argument != "--seed")
+        argument != "--seed" && argument != "--serve")
       return fail("unknown option " + inQuotes(argument) +
                   "; acc-run --help lists them");
     if (!attached) {
@@ -271,13 +276,15 @@ int main(int argc, char **argv) {
                     inQuotes(value));
       continue;
     }
-    int64_t number, low = argument == "--seed" ? 0 : 1;
+    int64_t number, low = argument == "--seed" || argument == "--serve" ? 0 : 1;
     if (!parseCount(value.c_str(), low, number))
       return fail("option " + inQuotes(argument) +
                   " expects a whole number of at least " + std::to_string(low) +
                   ", found " + inQuotes(value));
     if (argument == "--seed")
       options.seed = number;
+    else if (argument == "--serve")
+      caller = options.caller = static_cast<int>(number);
     else if (count)
       *count = number;
     else
@@ -287,6 +294,11 @@ int main(int argc, char **argv) {
     return fail("expected an executable; acc-run --help says more");
   const char *poison = std::getenv("ACCEL_POISON");
   options.poisonIfExecuted = poison && *poison && std::strcmp(poison, "0") != 0;
+  if (caller >= 0) {
+    int code = 0;
+    Status status = serveCaller(std::move(options), code);
+    return status.ok() ? code : fail(status.message());
+  }
   options.progress = [](const std::string &line) {
     // Nobody waits for a reader of what is over in two seconds.
     if (takesLine(STDERR_FILENO))

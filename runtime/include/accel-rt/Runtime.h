@@ -62,6 +62,10 @@ struct RunOptions {
   /// machine is called there.
   std::function<Status(std::unique_ptr<class Network> &, std::string &)>
       ownNetwork;
+  /// The socket of a program that has started this process and calls the ranks
+  /// (docs/Embedding.md), which then have no data and no number of calls; -1:
+  /// there is none.
+  int caller = -1;
   /// Folders. No inputs: ".", or none if there are data. No outputs: not
   /// written.
   std::string inputs, outputs;
@@ -214,6 +218,14 @@ struct RunResult {
 /// unless a second signal comes half a second later or after that. The caller
 /// ignores SIGPIPE, if its callbacks write to pipes.
 Status runExecutable(const RunOptions &options, RunResult &result);
+
+/// Runs the executable for RunOptions::caller, which hears of progress,
+/// warnings and errors; `code` is the exit code. Errors: it is no caller's
+/// socket.
+Status serveCaller(RunOptions options, int &code);
+/// Tells a caller why there is no run, or none any more; returns whether it
+/// could be told.
+bool refuseCaller(int caller, const std::string &why);
 
 } // namespace accel::rt
 

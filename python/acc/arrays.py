@@ -1,0 +1,84 @@
+"""Arrays of the caller's beside those of the run: what they are called, whether they fit, and
+copying where they are not the same memory. PyTorch's tensors are taken as what they share
+memory with; nothing here imports PyTorch."""
+import numpy as np
+
+from .errors import BatchError
+
+# By AccelType. NumPy has no bfloat16 and no float8: their bits come as whole numbers.
+NAMES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+         "float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2")
+BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
+
+
+class Slot:
+    """A tensor of a run: its name, its type, its calls, and the array that the ranks see."""
+
+    def __init__(self, name, dtype, calls, array):
+        self.name, self.dtype, self.calls, self.array = name, dtype, calls, array
+
+    def __str__(self):
+        return f"{self.dtype} {list(self.array.shape)}"
+
+
+def view(memory, offset, dtype, shape):
+    """The array of a type, as in NAMES, at `offset` of mapped memory, which it keeps."""
+    count = int(np.prod(shape, dtype=np.int64))
+    return np.frombuffer(memory, BITS.get(dtype, dtype), count, offset).reshape(shape)
+
+
+def as_array(value):
+    """(the name of its type, an array) of an array, a tensor, or what NumPy makes one of;
+    without a copy of a tensor that lies in the host's memory."""
+    if hasattr(value, "detach") and hasattr(value, "data_ptr"):
+        tensor, name = value.detach().cpu(), str(value.dtype).removeprefix("torch.")
+        if name in BITS:
+            tensor = tensor.contiguous().view(getattr(__import__("torch"), BITS[name]))
+        return name, tensor.resolve_conj().resolve_neg().numpy()
+    array = np.asarray(value)
+    name = array.dtype.name
+    return name, array.view(BITS[name]) if name in BITS else array
+
+
+def put(slots, given, what, way):
+    """Copies arrays to the places of the slots of the same names, once all of them fit. What
+    is in its place already is not copied. `what` they are, and the `way` out where one is
+    missing, are for errors."""
+    if not hasattr(given, "items"):
+        raise BatchError(f"expected a dictionary of {what}s by their names, found "
+                         f"{type(given).__name__}")
+    known = {slot.name: slot for slot in slots}
+    unknown = sorted(map(str, given.keys() - known.keys()))
+    if unknown:
+        raise BatchError(f"expected {what}s that the executable reads here ({listed(known)}), "
+                         f"found '{unknown[0]}'")
+    values = {name: as_array(value) for name, value in given.items()}
+    for name, slot in known.items():
+        if name not in values:
+            raise BatchError(f"expected {what} '{name}' ({slot}), found none among "
+                             f"{listed(values)}: {way}")
+        found, array = values[name]
+        if found != slot.dtype and array.dtype.name == slot.array.dtype.name and (
+                slot.dtype in BITS and found not in BITS):
+            found = slot.dtype  # its bits
+        if (found, array.shape) != (slot.dtype, slot.array.shape):
+            raise BatchError(f"expected {slot} for {what} '{name}', found {found} "
+                             f"{list(array.shape)}{advice(slot, found, array)}")
+    for name, (_, array) in values.items():
+        target = known[name].array
+        if (array.ctypes.data, array.strides) != (target.ctypes.data, target.strides):
+            np.copyto(target, array, casting="no" if array.dtype.isnative else "equiv")
+
+
+def advice(slot, found, array):
+    if array.shape == slot.array.shape:
+        return "" if slot.dtype in BITS else f": convert it, as with astype('{slot.dtype}')"
+    same = len(array.shape) == len(slot.array.shape)
+    if same and array.shape[0] < slot.array.shape[0] and array.shape[1:] == slot.array.shape[1:]:
+        return (": a step takes whole batches; leave the last one out where it is smaller "
+                "(drop_last of a DataLoader)")
+    return ""
+
+
+def listed(names):
+    return ", ".join(f"'{name}'" for name in names) or "none"
