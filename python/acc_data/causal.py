@@ -35,6 +35,15 @@ def _need_texts(block, rows):
             raise Refused(f"{block.place(i)}: expected text, found {str(values)[:60]}")
 
 
+def _messages(block, i, values):
+    """One list: messages, or those of a prompt and of its completion."""
+    for value in values:
+        if not isinstance(value, list) or not value:
+            raise Refused(f"{block.place(i)}: expected a list of messages with 'role' and "
+                          f"'content', found {str(value)[:60]}")
+    return sum(values, [])
+
+
 def _tokenised(block, i, ids, options):
     """Tokens as they are, and which count: by labels, or a mask as TRL names it."""
     ids = [int(x) for x in ids]
@@ -80,7 +89,7 @@ def _sequences(block, form, options, tokens, report):
     else:
         tools = block.columns.get("tools", [None] * block.count)
         on = options.loss_on or ("assistant" if form == ("messages",) else "completion")
-        pairs = ((i, tokens.chat(sum(values, []), on, block.place(i), tools[i]))
+        pairs = ((i, tokens.chat(_messages(block, i, values), on, block.place(i), tools[i]))
                  for i, values in rows)
     for i, (ids, counts) in pairs:
         if options.loss_on == "all":
@@ -165,6 +174,9 @@ def convert(options, source, split, inputs, output, report):
                 _deliver(rows, name, options, inputs, output, report, length, pad)
         seen += block.count
         report.progress(block.count)
+    if tokens:
+        report.add("prompts whose last token goes on into the completion, and is masked",
+                   tokens.straddled)
     for name, packer in packers.items():
         if rest := packer.rest():
             _deliver(rest, name, options, inputs, output, report, length, pad)

@@ -29,8 +29,9 @@ class Array:
             kept = rows.astype(self.dtype)
             if not np.array_equal(kept.astype(rows.dtype), rows):
                 raise Refused(f"expected numbers of type {self.dtype.name} in "
-                              f"'{self.path.stem}', as in the rows before, found {rows[kept != rows].flat[0]}: say "
-                              f"--input {self.path.stem}:float32=COLUMN, or mend the column")
+                              f"'{self.path.stem}', as in the rows before, found "
+                              f"{rows[kept != rows].flat[0]}: say --input "
+                              f"{self.path.stem}:float32=COLUMN, or mend the column")
             rows = kept
         rows = np.ascontiguousarray(rows)
         if rows.shape[1:] != self.row_shape:

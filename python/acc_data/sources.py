@@ -5,6 +5,7 @@ import dataclasses
 import gzip
 import json
 import pathlib
+import zlib
 
 import numpy as np
 
@@ -194,20 +195,27 @@ class Source:
     def blocks(self, columns=None):
         """`columns`: all that are read, where only these need be (Parquet)."""
         for path in self.files:
-            suffix, rows = _suffix(path), None
-            if suffix in _ARROW:
-                from . import arrow
-                yield from arrow.blocks(path, columns)
-            elif suffix in _TENSORS:
-                yield from _tensor_blocks(path)
-            else:
-                rows = (_csv_rows if suffix in (".csv", ".tsv") else
-                        _text_rows if suffix == ".txt" else _json_rows)(path)
-                try:
-                    yield from _of_rows(rows, str(path))
-                except UnicodeDecodeError as error:
-                    raise Refused(f"expected UTF-8 in '{path}', found other bytes: {error}; "
-                                  "convert it with iconv") from error
+            try:
+                yield from self._blocks_of(path, columns)
+            except UnicodeDecodeError as error:
+                raise Refused(f"expected UTF-8 in '{path}', found other bytes: {error}; convert it "
+                              "with iconv") from error
+            except (ValueError, KeyError, TypeError, EOFError, gzip.BadGzipFile,
+                    zlib.error) as error:
+                raise Refused(f"expected what '{path}' ends in, found a file that is damaged or of "
+                              f"another kind: {error}".splitlines()[0]) from error
+
+    @staticmethod
+    def _blocks_of(path, columns):
+        suffix = _suffix(path)
+        if suffix in _ARROW:
+            from . import arrow
+            return arrow.blocks(path, columns)
+        if suffix in _TENSORS:
+            return _tensor_blocks(path)
+        read = (_csv_rows if suffix in (".csv", ".tsv") else
+                _text_rows if suffix == ".txt" else _json_rows)
+        return _of_rows(read(path), str(path))
 
     def names(self):
         """The columns of the first block."""

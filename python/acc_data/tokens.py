@@ -34,6 +34,7 @@ class Tokens:
         # The model's own limit is not that of a row, which --sequence says.
         self.tokenizer.model_max_length = 1 << 60
         self.eos = self.tokenizer.eos_token_id
+        self.straddled = 0  # prompts whose last token goes on into the completion
         self.specials = set(self.tokenizer.all_special_ids)
 
     def token(self, what):
@@ -77,6 +78,7 @@ class Tokens:
                     counts[i] = i > 0 and counts[i - 1]  # added at the end, or at the start
                 else:
                     counts[i] = begin >= len(prompt)
+            self.straddled += any(begin < len(prompt) < end for begin, end in offsets)
             ended = self.with_eos(ids)
             yield ended, counts + [True] * (len(ended) - len(ids))
 

@@ -154,7 +154,8 @@ class Texts(DataCase):
     def test_a_prompt_is_masked(self):
         words.save_tokenizer(self.folder / "tok", wraps=False)
         rows = [{"prompt": a + " ? ", "completion": b} for a, b in zip(self.texts, self.texts[1:])]
-        arrays, _ = self.make("causal-lm", self.lines("a.jsonl", rows), sequence=40, **self.given)
+        arrays, summary = self.make("causal-lm", self.lines("a.jsonl", rows), sequence=40,
+                                    **self.given)
         for row, ids, labels in zip(rows, arrays["input_ids"], arrays["labels"]):
             prompt = self.tokenizer(row["prompt"], add_special_tokens=False)["input_ids"]
             rest = self.tokenizer(row["completion"], add_special_tokens=False)["input_ids"] + [5]
@@ -162,6 +163,14 @@ class Texts(DataCase):
             self.assertEqual(ids.tolist(), prompt + rest + [0] * (40 - end))
             self.assertEqual(labels.tolist(),
                              [-100] * len(prompt) + rest + [-100] * (40 - end))
+        self.assertNotIn("prompts whose last token goes on into the completion, and is masked",
+                         summary["counts"])
+        _, within = self.make("causal-lm", self.lines("b.jsonl", [
+            {"prompt": "the c", "completion": "at sees a dog"}]), sequence=40, **self.given)
+        self.assertEqual(within["counts"]["prompts whose last token goes on into the completion, "
+                                          "and is masked"], 1)
+        self.assert_said("b.jsonl:1: expected a list of messages", "causal-lm",
+                         self.lines("b.jsonl", [{"messages": "hello"}]), sequence=40, **self.given)
         following, _ = self.make("causal-lm", self.folder / "a.jsonl", sequence=40, labels="next",
                                  **self.given)
         np.testing.assert_array_equal(following["labels"][:, :-1], arrays["labels"][:, 1:])
@@ -363,6 +372,17 @@ class Tables(DataCase):
         _, summary = self.make("table", file, missing="drop")
         self.assertEqual(summary["counts"]["dropped: a value is missing"], 1)
 
+    def test_a_damaged_file_is_refused_by_name(self):
+        for name, content in (("a.safetensors", b"\2" + bytes(7) + b"x}"), ("a.npy", b"nothing"),
+                              ("a.jsonl.gz", b"nothing"), ("a.csv", b"a\n\xff\n"),
+                              ("b.safetensors", b"\xff" * 9),
+                              *([("a.parquet", b"PAR1"), ("a.arrow", b"nothing")]
+                                if pyarrow else [])):
+            (self.folder / name).write_bytes(content)
+            with self.subTest(name), self.assertRaises(Refused) as caught:
+                self.make("table", self.folder / name)
+            self.assertIn(name, str(caught.exception))
+
     def test_tensors_pass_in_any_size(self):
         from safetensors.numpy import save_file
         draw = np.random.default_rng(1)
@@ -506,7 +526,7 @@ class Command(DataCase):
             child = subprocess.Popen([sys.executable, "-m", "acc_data", "table", "a.csv", "-o",
                                       "out"], cwd=self.folder, stderr=subprocess.DEVNULL,
                                      env={**os.environ, "PYTHONPATH": str(PACKAGE)})
-            while not list(self.folder.glob(".out.part-*/*.npy")):
+            while child.poll() is None and not list(self.folder.glob(".out.part-*/*.npy")):
                 time.sleep(0.01)
             child.send_signal(sent)
             child.wait()
