@@ -252,6 +252,16 @@ class Data(TrainCase):
                                              "do not depend on each other; give next or drop"):
             self.run_steps(self.compile(""), "--last-batch=keep")
 
+    def test_a_sample_that_is_not_finite_is_named(self):
+        self.data["features"][2, 5] = float("nan")
+        self.text = self.write(self.data, "train")
+        for layout in LAYOUTS[:2]:
+            with self.assertRaisesRegex(
+                    Refused, r"step 2: the loss is not finite \(nan\); the state is that of step 1; "
+                             "input 'features' has nan or inf in sample 5, element 2, of "
+                             "'.*features.npy'"):
+                self.run_steps(self.compile(layout), "--data-order=file")
+
     def test_a_loss_of_the_model_has_no_smaller_batch(self):
         with self.assertRaisesRegex(Refused, "cannot use --last-batch=keep: .* takes a program that "
                                              "was compiled with --loss cross_entropy:LOGITS,LABELS; "
