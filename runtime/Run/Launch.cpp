@@ -63,7 +63,7 @@ private:
   Job job(ControlCenter &control);
   ControlSize controlSize() const;
   Status withLast(Status status) const;
-  std::string whyDataEnd() const;
+  std::string whyDataEnd(ControlCenter &control) const;
 
   RunOptions options;
   Fleet *fleet;
@@ -490,11 +490,14 @@ Status Launch::run(RunResult &result) {
 }
 
 /// Why the ranks ended a run for which nobody asked them to.
-std::string Launch::whyDataEnd() const {
-  Status status = call.data.check();
-  return status.ok() ? "the data were changed on another machine while they "
-                       "were read"
-                     : status.message();
+std::string Launch::whyDataEnd(ControlCenter &control) const {
+  if (Status status = call.data.check(); !status.ok())
+    return status.message();
+  // On another machine, or where a rank alone cannot look.
+  for (int64_t rank = 0; rank < control.numRanks(); ++rank)
+    if (const char *why = control.rank(rank).message; *why)
+      return "rank " + std::to_string(rank) + ": " + why;
+  return "the data were changed on another machine while they were read";
 }
 
 Status Launch::finish(const Job &job, const Supervisor &supervisor,
@@ -510,8 +513,8 @@ Status Launch::finish(const Job &job, const Supervisor &supervisor,
   }
   if (int64_t at = control.interruptedAt(); at != RankControl::kNever) {
     result.interruptedBy = Interrupts::received();
-    std::string why =
-        supervisor.untold().ok() ? whyDataEnd() : supervisor.untold().message();
+    std::string why = supervisor.untold().ok() ? whyDataEnd(control)
+                                               : supervisor.untold().message();
     if (result.interruptedBy)
       why = "interrupted by " + Interrupts::nameOf(result.interruptedBy);
     return withLast(Status::error(

@@ -143,6 +143,9 @@ Status Steps::runStep(int64_t k) {
   ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(verdict));
   isOver = verdict != GoOn;
   if (verdict == Interrupted) {
+    if (!data.ok())
+      std::strncpy(self.message, data.message().c_str(),
+                   sizeof self.message - 1);
     self.interruptedAt = k;
     return saved == io.finishedSteps ? Status()
                                      : save(io.finishedSteps, /*isLast=*/true);
