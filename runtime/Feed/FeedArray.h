@@ -15,10 +15,12 @@ namespace accel::rt {
 /// Before each step, `finishedSteps` says how many were finished; all
 /// references must outlive the task. Errors of the task: the file cannot be
 /// read any more, or has a number that the input's type has not.
-std::unique_ptr<HostTask>
-feedArray(const SampleArray &array, size_t dim, const SampleOrder &order,
-          bool isIgnored, const ReadCommand &read, const Coordinates &coordinates,
-          Memory &memory, const int64_t &finishedSteps);
+std::unique_ptr<HostTask> feedArray(const SampleArray &array, size_t dim,
+                                    const SampleOrder &order, bool isIgnored,
+                                    const ReadCommand &read,
+                                    const Coordinates &coordinates,
+                                    Memory &memory,
+                                    const int64_t &finishedSteps);
 
 } // namespace accel::rt
 
