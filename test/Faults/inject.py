@@ -170,8 +170,6 @@ class Driver:
         # their business, as long as we say that it was the linker.
         if scenario.tool == "acc-opt" and "ld.lld' to link the kernels: " in stderr.rstrip():
             return
-        if fault.kind == "stat" and "expected the linker 'ld.lld'" in stderr:
-            return
         # oneDNN does without code that it may not make executable; the plan does not.
         if fault.kind == "protect" and "of scratch a thread" in stderr:
             return

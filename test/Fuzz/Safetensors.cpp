@@ -54,7 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   rt::SavedWeights saved;
   status = saved.create(*program.file, program.weights,
-                        program.folder / "saved.safetensors", file.path(), {});
+                        program.folder / "saved.safetensors", file.path(),
+                        /*averages=*/false, {});
   require(status.ok() || !status.message().empty(), "an error says something");
   return 0;
 }

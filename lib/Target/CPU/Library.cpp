@@ -5,6 +5,7 @@
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
 
 using namespace mlir;
@@ -45,25 +46,48 @@ static llvm::ErrorOr<std::string> readFile(StringRef path) {
   return content;
 }
 
-FailureOr<std::string> accel::cpu::linkLibrary(ArrayRef<ArrayRef<char>> objects,
-                                               Location loc) {
-  // A package that brings its own LLVM brings the linker of that, too.
+/// The linker of the package that acc-opt is of (it brings one if it brings its
+/// own LLVM), else the first on PATH, else that of Debian's LLVM. Where one
+/// cannot be looked at, this is an error: another one would make other bytes of
+/// the same kernels.
+static FailureOr<std::string> findLinker(Location loc) {
   SmallString<128> own(fs::getMainExecutable(
       nullptr, reinterpret_cast<void *>(&accel::cpu::linkLibrary)));
   llvm::sys::path::remove_filename(own);
   llvm::sys::path::append(own, "..", "lib", "acc", "bin");
-  llvm::ErrorOr<std::string> linker =
-      llvm::sys::findProgramByName("ld.lld", {own});
-  if (!linker)
-    linker = llvm::sys::findProgramByName("ld.lld");
-  if (!linker)
-    linker = llvm::sys::findProgramByName("ld.lld", {"/usr/lib/llvm-22/bin"});
-  if (!linker) {
-    emitError(loc) << "expected the linker 'ld.lld' in '" << own
-                   << "', on PATH or in '/usr/lib/llvm-22/bin', found none: "
-                      "install lld-22";
-    return failure();
+  SmallVector<StringRef> folders = {own};
+  std::optional<std::string> path = llvm::sys::Process::GetEnv("PATH");
+  if (path)
+    StringRef(*path).split(folders, llvm::sys::EnvPathSeparator, -1,
+                           /*KeepEmpty=*/false);
+  folders.push_back("/usr/lib/llvm-22/bin");
+  for (StringRef folder : folders) {
+    SmallString<128> linker(folder);
+    llvm::sys::path::append(linker, "ld.lld");
+    fs::file_status status;
+    std::error_code error = fs::status(linker, status);
+    if (!error && status.type() != fs::file_type::regular_file)
+      continue;
+    if (!error)
+      error = fs::access(linker, fs::AccessMode::Execute);
+    if (!error)
+      return linker.str().str();
+    if (error != std::errc::no_such_file_or_directory &&
+        error != std::errc::not_a_directory &&
+        error != std::errc::permission_denied)
+      return emitError(loc) << "cannot look at the linker '" << linker
+                            << "': " << error.message();
   }
+  return emitError(loc) << "expected the linker 'ld.lld' in '" << own
+                        << "', on PATH or in '/usr/lib/llvm-22/bin', found "
+                           "none: install lld-22";
+}
+
+FailureOr<std::string> accel::cpu::linkLibrary(ArrayRef<ArrayRef<char>> objects,
+                                               Location loc) {
+  FailureOr<std::string> linker = findLinker(loc);
+  if (failed(linker))
+    return failure();
   SmallVector<SmallString<128>> inputs;
   SmallString<128> output, messages;
   llvm::scope_exit cleanUp([&] {
