@@ -52,7 +52,7 @@ class StepBuilder {
 public:
   StepBuilder(ModuleOp module, func::FuncOp entry, const UpdateRule &rule)
       : module(module), entry(entry), rule(rule), builder(module.getContext()),
-        symbols(module) {}
+        symbols(module), evaluatesAverages(rule.evaluatesAverages) {}
 
   LogicalResult run(StringRef lossSpec, ArrayRef<std::string> trainable,
                     ArrayRef<std::string> frozen, bool emitGradients);
@@ -67,6 +67,7 @@ private:
   LogicalResult addAverages(MutableArrayRef<Updating> parameters);
   Value buildAverage(const NNBuilder &build, const Updating &each,
                      Value parameter, Value step);
+  bool hasOtherEntries();
   void readAverages();
   LogicalResult update(Value loss, bool emitGradients);
   void addResult(Value value, StringRef output) {
@@ -85,6 +86,7 @@ private:
   UpdateRule rule;
   OpBuilder builder;
   SymbolTable symbols;
+  bool evaluatesAverages; ///< eval and forward read averages
   BlockArgument counter;
   SmallVector<Trained> trained;
   /// Marked gradients of `trained`; null where the loss does not depend on it.
@@ -271,15 +273,33 @@ StepBuilder::addOptimizerStates(MutableArrayRef<Updating> parameters) {
 /// begins as the parameter, for evaluations before the first step.
 LogicalResult StepBuilder::addAverages(MutableArrayRef<Updating> parameters) {
   std::vector<NewState> wanted;
+  std::vector<Updating *> owners;
   for (Updating &each : parameters) {
     nn::StateOp state = each.trained->state;
     bool isStack = !state.getMembers().empty();
+    bool isOptimizers = each.optimizer->keepsAverage();
+    if (isOptimizers && rule.averageDecay)
+      return state.emitError()
+             << "cannot keep averages ('ema.decay') beside optimizer '"
+             << each.trained->rule.kind->name << "' of '" << state.getSymName()
+             << "', which keeps one of its own";
+    if (!isOptimizers && !rule.averageDecay)
+      continue;
+    evaluatesAverages |= isOptimizers;
     if (isStack && rule.evaluatesAverages)
       return state.emitError()
              << "cannot evaluate on averages ('ema.evaluate') with '"
              << state.getSymName()
              << "', which stacks parameters: leave it out, and evaluate what "
                 "acc-run --save-weights F --averages writes";
+    if (isStack && isOptimizers && hasOtherEntries())
+      return state.emitError()
+             << "cannot evaluate on the averages of optimizer '"
+             << each.trained->rule.kind->name << "' with '"
+             << state.getSymName()
+             << "', which stacks parameters: compile with --entries=step, and "
+                "evaluate what acc-run --save-weights F --averages writes";
+    owners.push_back(&each);
     wanted.push_back({(kAverage + state.getSymName()).str(),
                       NNBuilder::typeOf(each.trained->argument),
                       int64_t(state.getChunk()), 0,
@@ -289,9 +309,16 @@ LogicalResult StepBuilder::addAverages(MutableArrayRef<Updating> parameters) {
       addStates(wanted, nn::StateRole::moment);
   if (failed(added))
     return failure();
-  for (auto [each, write] : llvm::zip_equal(parameters, *added))
-    each.average = write;
+  for (auto [each, write] : llvm::zip_equal(owners, *added))
+    each->average = write;
   return success();
+}
+
+/// Whether the program can be called for anything but a step.
+bool StepBuilder::hasOtherEntries() {
+  return llvm::any_of(module.getOps<func::FuncOp>(), [&](func::FuncOp other) {
+    return other != entry && nn::getEntryKind(other);
+  });
 }
 
 /// As get_ema_multi_avg_fn has it; the first update is a copy.
@@ -352,8 +379,7 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
     }
     parameters.push_back({&each, gradient, optimizer.get(), {}});
   }
-  if (failed(addOptimizerStates(parameters)) ||
-      (rule.averageDecay && failed(addAverages(parameters))))
+  if (failed(addOptimizerStates(parameters)) || failed(addAverages(parameters)))
     return failure();
   SmallVector<Write> writes;
   for (Updating &each : parameters) {
@@ -366,7 +392,8 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
     for (Write &write : each.states)
       states.push_back(write.old);
     Updated updated = each.optimizer->update(
-        own, {old, gradient, states, !state.getMembers().empty()});
+        own,
+        {old, gradient, states, !state.getMembers().empty(), each.average.old});
     auto keepUnlessFinite = [&](Value value, Value old) {
       return own.select(own.spread(isFinite, NNBuilder::typeOf(old).getShape()),
                         value, old);
@@ -377,7 +404,9 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
       write.value = keepUnlessFinite(value, write.old);
     if (each.average.state)
       each.average.value = keepUnlessFinite(
-          buildAverage(own, each, updated.parameter, step), each.average.old);
+          updated.average ? updated.average
+                          : buildAverage(own, each, updated.parameter, step),
+          each.average.old);
   }
 
   addResult(loss, "loss");
@@ -421,7 +450,7 @@ void StepBuilder::finish() {
   entry.setAllResultAttrs(resultAttributes);
   entry.setSymName(kStepName);
   nn::setEntryKind(entry, nn::EntryKind::step);
-  if (rule.evaluatesAverages)
+  if (evaluatesAverages)
     readAverages();
   if (rule.seed != 0)
     module->setAttr(kSeedAttr, builder.getI64IntegerAttr(rule.seed));

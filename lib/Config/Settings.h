@@ -38,7 +38,7 @@ std::string describeMismatch(const NamedSetting &setting,
 /// `zero_stage=0,1,2,3: how …`.
 std::string describePassSettings();
 
-/// "adamw, adam, …, or radam", for `--optimizer`.
+/// "adamw, adam, … or schedule_free_adamw", for `--optimizer`.
 std::string describeOptimizers();
 
 } // namespace accel::config

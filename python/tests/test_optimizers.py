@@ -6,6 +6,7 @@ import copy
 import json
 import pathlib
 import re
+import subprocess
 import unittest
 from unittest import mock
 
@@ -14,7 +15,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 
 from test_decay import Net as Mixture
-from training import WITHOUT_TOOLS, Refused, TrainCase
+from training import TOOLS, WITHOUT_TOOLS, Refused, TrainCase
 
 STEPS = 200
 LAYOUTS = {"one": "", "zero1": "--mesh dp=4 --set zero_stage=1",
@@ -95,6 +96,27 @@ class Lars(Paper):
         p -= m
 
 
+class ScheduleFreeAdamW(Paper):
+    """arXiv:2405.15682, algorithm 1, with the weights of the averages and the corrections of
+    its package `schedulefree`. Parameters are y, where gradients are taken."""
+
+    def move(self, y, g, state, group):
+        (b1, b2), t = group["betas"], state["step"]
+        z = state.setdefault("z", y.clone())
+        x = state.setdefault("x", y.clone())
+        v = state.setdefault("v", torch.zeros_like(y))
+        lr = group["lr"] * min(1.0, t / group["warmup_steps"] if group["warmup_steps"] else 1.0)
+        state["largest"] = max(lr, state.get("largest", -1.0))
+        weight = t ** group["r"] * state["largest"] ** group["weight_lr_power"]
+        state["sum"] = state.get("sum", 0.0) + weight
+        c = weight / state["sum"]
+        v.mul_(b2).add_((1 - b2) * g * g)
+        step = g / ((v / (1 - b2 ** t)).sqrt() + group["eps"]) + group["weight_decay"] * y
+        z -= lr * step
+        x.mul_(1 - c).add_(c * z)
+        y.copy_((1 - b1) * z + b1 * x)
+
+
 class MuonAndAdamW:
     """torch.optim.Muon for hidden matrices, AdamW for all else, as both papers on it say."""
 
@@ -148,6 +170,12 @@ CASES = {
     "lion": (Lion, {"lr": 0.001, "betas": (0.9, 0.98), "weight_decay": 0.1}),
     "lamb": (Lamb, {"lr": 0.01, "betas": (0.9, 0.99), "eps": 1e-6, "weight_decay": 0.1}),
     "lars": (Lars, {"lr": 0.5, "momentum": 0.9, "trust_coefficient": 0.01, "weight_decay": 0.01}),
+    "schedule_free_adamw": (ScheduleFreeAdamW, {
+        "lr": 0.01, "betas": (0.9, 0.99), "eps": 1e-8, "weight_decay": 0.1, "warmup_steps": 0,
+        "r": 0.0, "weight_lr_power": 2.0}),
+    "schedule_free_adamw warm": (ScheduleFreeAdamW, {
+        "lr": 0.02, "betas": (0.95, 0.999), "eps": 1e-7, "weight_decay": 0.0,
+        "warmup_steps": 50, "r": 0.5, "weight_lr_power": 1.0}),
     "adafactor": (O.Adafactor, {"lr": 0.001, "weight_decay": 0.01, "d": 1.25}),
     "muon": (MuonAndAdamW, {"lr": 0.01, "weight_decay": 0.1}),
     "muon matched": (MuonAndAdamW, {"lr": 0.01, "weight_decay": 0.0, "nesterov": False,
@@ -217,6 +245,45 @@ class Optimizers(TrainCase):
                         lambda m: make([{"params": [p for _, p in m.named_parameters()],
                                          "named": list(m.named_parameters())}]
                                        if make is MuonAndAdamW else m.parameters(), **values))
+
+    def test_what_is_free_of_schedules_is_evaluated_on_averages(self):
+        """So is what another layout goes on from, and what is saved if asked for."""
+        module, batch = Net(), self.batch(4, 3, 7)
+        self.export(module, batch)
+        make, values = CASES["schedule_free_adamw warm"]
+        flags = ["--optimizer=schedule_free_adamw", *settings(**values)]
+        made = []
+
+        def keep(m):
+            made.append(make(m.parameters(), **values))
+            return made[-1]
+        _, trained = self.by_torch(module, batch, keep, steps=20)
+        with torch.no_grad():
+            for p in trained.parameters():
+                p.copy_(made[-1].state[p]["x"])
+            expected = trained(*batch).item()
+        folder, saved = self.folder / "runs", self.folder / "w.safetensors"
+        steps = 0
+        for layout in ("", "--mesh dp=4 --set zero_stage=3", "--mesh tp=2",
+                       "--mesh pp=2 --micro-batches=2"):
+            with self.subTest(layout=layout):
+                program = self.compile([*flags, "--entries=eval", *layout.split()])
+                steps += 5
+                lines = self.tool("acc-run", program, "--inputs", self.folder / "inputs", "--json",
+                                  "--steps", steps, "--checkpoint", folder, "--save-weights", saved,
+                                  "--averages", "--eval-every", 5, "--eval-inputs",
+                                  self.folder / "inputs",
+                                  *(["--resume", folder] if steps > 5 else [])).splitlines()
+        found = [json.loads(line)["eval_loss"] for line in lines if '"eval_loss"' in line]
+        torch.testing.assert_close(found[-1], expected, rtol=1e-10, atol=0)
+        weights = load_file(saved)
+        for name, parameter in trained.named_parameters():
+            torch.testing.assert_close(weights[name], parameter.detach(), rtol=1e-10, atol=1e-10)
+        other = subprocess.run([TOOLS / "acc-run", program, "--inputs", self.folder / "inputs",
+                                "--save-weights", saved], capture_output=True, text=True)
+        self.assertIn("the weights that the next step would train, unless --averages", other.stderr)
+        with self.assertRaisesRegex(Refused, "keeps one of its own"):
+            self.compile([*flags, "--set=ema.decay=0.9"])
 
     def test_groups(self):
         """Of several patterns that match, the last says it; a group may have another optimizer.

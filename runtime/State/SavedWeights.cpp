@@ -77,13 +77,20 @@ SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
     held.merge(findHeld(program));
   std::unordered_map<std::string, const StatePlan *> averaged;
   for (const StatePlan &state : plan.states)
-    if (averages && state.role == "moment" &&
+    if (state.role == "moment" &&
         state.name.compare(0, kAverage.size(), kAverage) == 0)
       averaged.emplace(state.name.substr(kAverage.size()), &state);
   if (averages && averaged.empty())
     return Status::error("option '--averages' writes averages of parameters, "
                          "and the program keeps none: compile it with --set "
                          "ema.decay=D");
+  if (!averages && !averaged.empty()) {
+    if (warn)
+      warn("the program keeps averages of its weights; what is saved are the "
+           "weights that the next step would train, unless --averages is "
+           "given");
+    averaged.clear();
+  }
   for (const StatePlan &parameter : plan.states) {
     if (!isSaved(parameter))
       continue;

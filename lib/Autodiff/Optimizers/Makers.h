@@ -21,6 +21,7 @@ std::unique_ptr<Optimizer> makeLamb(const Hyperparameters &values);
 std::unique_ptr<Optimizer> makeLars(const Hyperparameters &values);
 std::unique_ptr<Optimizer> makeAdafactor(const Hyperparameters &values);
 std::unique_ptr<Optimizer> makeMuon(const Hyperparameters &values);
+std::unique_ptr<Optimizer> makeScheduleFreeAdamW(const Hyperparameters &values);
 
 } // namespace accel::autodiff
 

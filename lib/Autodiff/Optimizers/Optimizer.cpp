@@ -107,9 +107,10 @@ Value autodiff::repeat(const NNBuilder &build, Value value, Value like) {
 double autodiff::countStates(const OptimizerRule &rule) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   auto large = RankedTensorType::get({1024, 1024}, Float32Type::get(&context));
+  std::unique_ptr<Optimizer> optimizer = rule.kind->make(rule.values);
   double elements = 0;
-  for (const StateSpec &state :
-       rule.kind->make(rule.values)->getStates(large, /*isStack=*/false))
+  for (const StateSpec &state : optimizer->getStates(large, /*isStack=*/false))
     elements += double(state.type.getNumElements());
-  return elements / double(large.getNumElements());
+  return elements / double(large.getNumElements()) +
+         (optimizer->keepsAverage() ? 1 : 0);
 }

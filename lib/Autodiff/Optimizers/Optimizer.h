@@ -52,10 +52,12 @@ struct GroupScalars {
   Scalar get(llvm::StringRef name) const;
 };
 
-/// New values of a parameter and of its states, in their order.
+/// New values of a parameter, of its states in their order, and of the average
+/// of an optimizer that keeps one.
 struct Updated {
   mlir::Value parameter;
   llvm::SmallVector<mlir::Value> states;
+  mlir::Value average = {};
 };
 
 /// A parameter in its update.
@@ -66,6 +68,7 @@ struct ParameterValues {
   /// Its rows are parameters of the user's, one each, that are stacked here:
   /// norms and factors are of each row by itself.
   bool isStack = false;
+  mlir::Value average = {}; ///< of an optimizer that keeps one
 };
 
 /// One group's optimizer, while its update is built.
@@ -76,6 +79,9 @@ public:
   /// The states of a parameter of this type.
   virtual llvm::SmallVector<StateSpec> getStates(mlir::RankedTensorType type,
                                                  bool isStack) const = 0;
+  /// Whether what is to be evaluated and saved is an average of the parameter,
+  /// of its type, which begins as the parameter.
+  virtual bool keepsAverage() const { return false; }
   /// Builds what is the same for all parameters of the group; called once,
   /// before all updates.
   virtual void begin(const NNBuilder &build, const GroupScalars &group) = 0;

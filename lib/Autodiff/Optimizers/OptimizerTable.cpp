@@ -95,6 +95,14 @@ static constexpr Hyperparameter kMuon[] = {
     betas(0.9, 0.999),
     eps(1e-8),
     flag("amsgrad")};
+static constexpr Hyperparameter kScheduleFreeAdamW[] = {
+    lr(2.5e-3),
+    weightDecay(0),
+    betas(0.9, 0.999),
+    eps(1e-8),
+    {"warmup_steps", Type::Steps, 0},
+    {"r", Type::NonNegative, 0},
+    {"weight_lr_power", Type::NonNegative, 2}};
 
 static constexpr StringLiteral kPaper = "the paper's";
 
@@ -113,6 +121,8 @@ static constexpr OptimizerKind kKinds[] = {
     {"rmsprop", kRmsprop, makeRmsprop},
     {"nadam", kNAdam, makeNAdam},
     {"radam", kRAdam, makeRAdam},
+    {"schedule_free_adamw", kScheduleFreeAdamW, makeScheduleFreeAdamW,
+     "schedulefree's"},
 };
 
 ArrayRef<OptimizerKind> accel::autodiff::optimizerKinds() { return kKinds; }
@@ -220,6 +230,10 @@ Error accel::autodiff::readHyperparameter(const Hyperparameter &parameter,
   case Type::Signed:
     fits = true;
     what = "a number";
+    break;
+  case Type::Steps:
+    fits = number >= 0 && number == std::floor(number);
+    what = "an integer of at least 0";
     break;
   case Type::Count:
     // An unrolled loop: as PyTorch has it, less than 100.

@@ -24,6 +24,7 @@ struct Hyperparameter {
     Fraction,    ///< at least 0 and less than 1
     Signed,      ///< any
     Count,       ///< an integer of at least 1
+    Steps,       ///< an integer of at least 0
     Flag,        ///< true or false
     Betas,       ///< two fractions, which are kept as beta1 and beta2
     Word         ///< one of `words`, kept as its place among them
