@@ -106,6 +106,19 @@ def train(data, order, held, *others):
     return losses, evaluated, dict(module.named_parameters())
 
 
+def epochs_of(count, seed, drop_last):
+    """Rows of each step of `count` epochs, as PyTorch's BatchSampler parts them; without a
+    seed in the order of the file."""
+    order = []
+    for epoch in range(count):
+        rows = list(range(ROWS))
+        if seed is not None:
+            key = mix(seed) + mix(2 ** 64 - 1 - epoch) & 2 ** 64 - 1
+            rows = [permuted(ROWS, key, row) for row in rows]
+        order += torch.utils.data.BatchSampler(rows, BATCH, drop_last=drop_last)
+    return order
+
+
 @unittest.skipIf(WITHOUT_TOOLS, WITHOUT_TOOLS)
 class Data(TrainCase):
     def setUp(self):
@@ -176,14 +189,7 @@ class Data(TrainCase):
     def test_epochs_without_their_last_batch(self):
         """PyTorch's drop_last=True, over three epochs of two steps each."""
         for seed, words in ((None, ("--data-order=file",)), (11, ("--seed=11",))):
-            order = []
-            for epoch in range(3):
-                rows = list(range(ROWS))
-                if seed is not None:
-                    key = mix(seed) + mix(2 ** 64 - 1 - epoch) & 2 ** 64 - 1
-                    rows = [permuted(ROWS, key, row) for row in rows]
-                order += torch.utils.data.BatchSampler(rows, BATCH, drop_last=True)
-            expected = train(self.data, order, self.held)
+            expected = train(self.data, epochs_of(3, seed, drop_last=True), self.held)
             for layout in LAYOUTS[:2]:
                 with self.subTest(layout=layout, seed=seed):
                     lines = self.run_steps(self.compile(layout), "--last-batch=drop",
@@ -207,14 +213,7 @@ class Data(TrainCase):
         self.data["labels"][4] = -100  # and a row that never counts
         self.text = self.write(self.data, "train")
         for seed, words in ((None, ("--data-order=file",)), (11, ("--seed=11",))):
-            order = []
-            for epoch in range(3):
-                rows = list(range(ROWS))
-                if seed is not None:
-                    key = mix(seed) + mix(2 ** 64 - 1 - epoch) & 2 ** 64 - 1
-                    rows = [permuted(ROWS, key, row) for row in rows]
-                order += torch.utils.data.BatchSampler(rows, BATCH, drop_last=False)
-            expected = train(self.data, order, self.held)
+            expected = train(self.data, epochs_of(3, seed, drop_last=False), self.held)
             for layout in LAYOUTS:
                 with self.subTest(layout=layout, seed=seed):
                     lines = self.run_steps(self.compile(layout), "--last-batch=keep",
