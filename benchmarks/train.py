@@ -59,7 +59,7 @@ class Peer(harness.Process):
 class Acc:
     """acc-opt and acc-run. Each round is a process of its own, as a user starts it."""
 
-    def __init__(self, name, flags, folder, options, precision, ranks, scratch):
+    def __init__(self, name, flags, folder, options, precision, ranks, scratch, optimizer="adamw"):
         self.name, self.times, self.options, self.ranks = name, [], options, ranks
         self.inputs = folder / "inputs"
         self.file = folder / f"{precision}-{ranks}-{re.sub('[^a-zA-Z0-9]+', '-', name)}.accx"
@@ -71,7 +71,7 @@ class Acc:
                     "optimizer.eps": SETTINGS["eps"], "optimizer.weight_decay": SETTINGS["weight_decay"],
                     "gradient_clipping": SETTINGS["clip"]}
         command = [options.tools / "acc-opt", folder / "model.onnx", "--train", "--loss=loss",
-                   "--optimizer=adamw", *(f"--set={k}={v}" for k, v in settings.items()),
+                   f"--optimizer={optimizer}", *(f"--set={k}={v}" for k, v in settings.items()),
                    f"--threads-per-rank={self.threads}",
                    *(["--mixed-precision=bf16"] if precision == "bf16" else []),
                    *flags, "-o", self.file]
@@ -107,13 +107,12 @@ class Acc:
         self.file.unlink()
 
 
-def check_losses(runner, expected, precision):
+def check_losses(runner, expected, tolerance):
     worst = max(abs(a - b) / b for a, b in zip(runner.facts["losses"], expected, strict=True))
     runner.facts["loss_difference"] = worst
-    if not worst <= TOLERANCE[precision]:
-        raise SystemExit(f"the losses {runner.facts['losses']} of '{runner.name}' in {precision} differ "
-                         f"from PyTorch's {expected} by {worst:.1e}, expected at most "
-                         f"{TOLERANCE[precision]:.0e}")
+    if not worst <= tolerance:
+        raise SystemExit(f"the losses {runner.facts['losses']} of '{runner.name}' differ from "
+                         f"PyTorch's {expected} by {worst:.1e}, expected at most {tolerance:.0e}")
 
 
 def measure(folder, options, precision, ranks, layouts, peers, script=("train_peers.py",)):
@@ -129,7 +128,7 @@ def measure(folder, options, precision, ranks, layouts, peers, script=("train_pe
             print(f"{precision}, {ranks} ranks: starting {name}", file=sys.stderr)
             kind, what = (Acc, layouts[name]) if name in layouts else (Peer, script)
             runners.append(kind(name, what, folder, options, precision, ranks, scratch))
-            check_losses(runners[-1], expected, precision)
+            check_losses(runners[-1], expected, TOLERANCE[precision])
         for _ in range(options.rounds):
             for runner in runners:
                 time.sleep(0.2)  # lets the pools of the one before go to sleep
@@ -199,17 +198,23 @@ def parser(description):
     return made
 
 
+def training_folder(model, batch, sequence):
+    """Where the model lies with its inputs, made where it does not."""
+    folder = HERE / ".cache" / f"{model}-train-{batch}x{sequence}"
+    if not (folder / "done").exists():
+        print(f"making {folder}", file=sys.stderr)
+        subprocess.run([sys.executable, str(HERE / "models.py"), model, str(folder), str(batch),
+                        str(sequence), "--training"],
+                       check=True, env=harness.environment())
+    return folder
+
+
 def record(options, what, groups):
     """Measures groups, each of them the arguments of measure() by their names and, where there
     are several of a kind, who is in it (`beside`); writes the page of `what`."""
     cpus = sorted(os.sched_getaffinity(0))[: options.threads]
     os.sched_setaffinity(0, cpus)
-    folder = HERE / ".cache" / f"{options.model}-train-{options.batch}x{options.sequence}"
-    if not (folder / "done").exists():
-        print(f"making {folder}", file=sys.stderr)
-        subprocess.run([sys.executable, str(HERE / "models.py"), options.model, str(folder), str(options.batch),
-                        str(options.sequence), "--training"],
-                       check=True, env=harness.environment())
+    folder = training_folder(options.model, options.batch, options.sequence)
     family, size = options.model.split("-")
     result = {"benchmark": f"{family}-{what}", "model": options.model,
               "date": datetime.datetime.now().isoformat(timespec="seconds"),

@@ -46,7 +46,9 @@ public:
 
 private:
   /// Singular values near 1: X becomes aX + (bA + cA²)X, A = XXᵀ, of the
-  /// shorter side.
+  /// shorter side. In bfloat16, as the original: its products take half as
+  /// long, and a direction needs no more digits; but in float64, which is for
+  /// comparing numbers, in float64.
   Value orthogonalise(const NNBuilder &build, Value x, bool isStack) const {
     // Published with the method.
     constexpr double a = 3.4445, b = -4.7750, c = 2.0315, eps = 1e-7;
@@ -55,6 +57,9 @@ private:
     Value norm = build.sqrt(buildSquares(build, x, isStack));
     norm = build.make<nn::MaxOp>(norm, build.splat(eps, norm));
     x = build.div(x, repeat(build, norm, x));
+    Type type = NNBuilder::typeOf(x).getElementType();
+    if (!type.isF64())
+      x = build.cast(x, build.builder.getBF16Type());
     for (int step = 0; step < steps; ++step) {
       Value gram = build.matmul(x, x, /*transposeA=*/isTall,
                                 /*transposeB=*/!isTall);
@@ -64,7 +69,7 @@ private:
           isTall ? build.matmul(x, polynomial) : build.matmul(polynomial, x);
       x = build.add(build.scale(x, a), product);
     }
-    return x;
+    return build.cast(x, type);
   }
 
   Share momentum;
