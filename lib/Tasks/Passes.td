@@ -17,7 +17,9 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
       inputs only: a loss that is not additive over the batch is refused here.
     - `prepare` (once): what is the same for every micro-batch, and needed in it,
       be it only as a term of a sum.
-    - `forward` (per micro-batch): what the outputs need that are no update's.
+    - `forward` (per micro-batch): what the outputs need that are no update's, and
+      what no gradient is made of and the forward has all of, such as a mean of
+      activations for a running statistic: activations are not kept for it.
     - `backward` (per micro-batch): the rest that differs between micro-batches. A
       schedule may run it in two parts: `backward_input` makes what goes back to
       other chunks, with all that this needs, `backward_weight` the rest. Of a chunk

@@ -264,6 +264,7 @@ void TaskHomes::findForward() {
     home->second = Home::Update;
     reported.insert(&op);
   }
+  placeStatistics();
   // So is what is made for the update alone, but for gradients: whether the
   // loss is finite is asked after the last backward, and no backward waits for
   // it.
@@ -283,6 +284,46 @@ void TaskHomes::findForward() {
           op && home->second == Home::Backward &&
           homes.lookup(op) == Home::Forward && cut.getFrom() < cut.getTo())
         home->second = Home::Forward;
+}
+
+/// What no gradient is made of, and the forward has all of: a mean of
+/// activations, their largest element. In the backward it would keep them for
+/// itself. What is made of numbers alone can wait for the update; so does a
+/// state's new value, which the backward may still read the old one of, unless
+/// it is itself what is kept in the place of more.
+void TaskHomes::placeStatistics() {
+  DenseSet<Operation *> forGradients;
+  SmallVector<Operation *> work;
+  for (auto gradient : entry.front().getOps<nn::GradientOp>())
+    work.push_back(gradient);
+  while (!work.empty())
+    for (Value operand : work.pop_back_val()->getOperands())
+      if (Operation *op = operand.getDefiningOp();
+          op && forGradients.insert(op).second)
+        work.push_back(op);
+  auto isThere = [&](Value operand) {
+    Operation *op = skipFree(operand).getDefiningOp();
+    auto home = homes.find(op);
+    return home == homes.end() || home->second == Home::Forward;
+  };
+  auto count = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getNumElements();
+  };
+  for (Operation &op : entry.front().without_terminator()) {
+    auto home = homes.find(&op);
+    if (home == homes.end() || home->second != Home::Backward ||
+        isa<nn::CutOp>(op) || forGradients.contains(&op) ||
+        !llvm::all_of(op.getOperands(), isThere))
+      continue;
+    int64_t most = 0;
+    for (Value operand : op.getOperands())
+      most = std::max(most, count(operand));
+    bool isResult = llvm::any_of(op.getUsers(), llvm::IsaPred<func::ReturnOp>);
+    if (most > 1 && !(isResult && count(op.getResult(0)) >= most))
+      home->second = Home::Forward;
+    else if (isResult)
+      home->second = Home::Update;
+  }
 }
 
 /// What is the same for all micro-batches is computed once: before the loop if

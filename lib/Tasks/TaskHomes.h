@@ -125,6 +125,7 @@ private:
   mlir::LogicalResult findVarying();
   void placeRepeated();
   void findForward();
+  void placeStatistics();
   void placeInvariants();
   mlir::LogicalResult placeReductions();
   void findLive();

@@ -29,8 +29,16 @@
 // RUN: not acc-opt %t/ordered.mlir --accel-run-phases="to=local micro-batches=4" 2>&1 | FileCheck %s --check-prefix=REFUSED
 // REFUSED: error: {{.*}}needs the samples of all micro-batches at once, which run one after another
 
-// CHECK: func.func private @backward
-// CHECK: nn.write = #nn<write accumulate_sum>
+// The forward has all that the mean is made of, and no gradient reads it: nothing is kept for it.
+// RUN: acc-opt %t/sum.mlir --accel-run-phases="to=local" | FileCheck %s --check-prefix=ONE
+// ONE: func.func private @forward
+// ONE-SAME: -> (tensor<4xf64>, tensor<f64>
+// ONE: func.func private @backward
+// ONE-NOT: mean
+// ONE: func.func private @update
+// ONE-SAME: nn.state = @mean
+// CHECK: func.func private @forward
+// CHECK-SAME: nn.write = #nn<write accumulate_sum>
 // CHECK: %[[WEIGHTS:.*]] = nn.constant dense<[3.125000e-02, 6.250000e-02, 1.250000e-01, 2.500000e-01]>
 // CHECK: dist.all_slice %[[WEIGHTS]] over @mesh {mb, dp_replicate} dim 0
 // CHECK: func.func private @update
