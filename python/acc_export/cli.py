@@ -72,6 +72,9 @@ def make_parser():
                         "sequences in a row, and keep these apart (causal-lm)")
     parser.add_argument("--dynamic", action="store_true",
                         help="leave the batch symbolic, for acc-opt --dim batch=N")
+    parser.add_argument("--dynamic-sequence", action="store_true",
+                        help="leave the length of a row symbolic, too, for --dim sequence=N: the "
+                        "second dimension of every argument whose is as long as the first one's")
     parser.add_argument("--eval", action="store_true",
                         help="a model of Hugging Face without dropout; the default is its "
                         "training mode")
@@ -83,19 +86,29 @@ def make_parser():
     return parser
 
 
-def _dynamic_shapes(module, args, kwargs):
-    """The first dimension of every tensor is the batch."""
+def _dynamic_shapes(module, args, kwargs, has_sequence):
+    """The first dimension of every tensor is the batch; with `has_sequence` the second of
+    those that are as long there as the first of them is the sequence."""
     import inspect
 
     import torch
 
-    def mark(value):
-        return {0: "batch"} if isinstance(value, torch.Tensor) and value.dim() else None
     parameters = list(inspect.signature(module.forward).parameters.values())[:len(args)]
     if len(parameters) < len(args) or any(p.kind is p.VAR_POSITIONAL for p in parameters):
         raise Refused("--dynamic needs the model's arguments by name: return (module, (), kwargs)")
     named = {p.name: value for p, value in zip(parameters, args)}
-    return {name: mark(value) for name, value in {**named, **kwargs}.items()}
+    arguments = {**named, **kwargs}
+    lengths = [value.shape[1] for value in arguments.values()
+               if isinstance(value, torch.Tensor) and value.dim() > 1] if has_sequence else []
+    if has_sequence and not lengths:
+        raise Refused("--dynamic-sequence needs an argument with two dimensions")
+
+    def mark(value):
+        if not isinstance(value, torch.Tensor) or not value.dim():
+            return None
+        return {dim: name for dim, name in enumerate(("batch", "sequence"))
+                if dim == 0 or value.shape[1:2] == (*lengths[:1],) != ()}
+    return {name: mark(value) for name, value in arguments.items()}
 
 
 def _export(options, progress):
@@ -123,7 +136,9 @@ def _export(options, progress):
     loss = options.loss
     if loss and models.is_file(loss):
         loss = models.function_of(loss)
-    shapes = _dynamic_shapes(module, args, kwargs) if options.dynamic else None
+    shapes = None
+    if options.dynamic or options.dynamic_sequence:
+        shapes = _dynamic_shapes(module, args, kwargs, options.dynamic_sequence)
     return program.export_module(module, args, kwargs, loss=loss, path=None, dir=options.dir,
                                  dynamic_shapes=shapes, input_names=None, output_names=None,
                                  opset=options.opset, progress=progress)

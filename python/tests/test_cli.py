@@ -11,9 +11,11 @@ import unittest
 
 import numpy as np
 import onnx
+import torch
 
-from common import ExportCase
+from training import WITHOUT_TOOLS, TrainCase
 
+import acc_export
 from acc_export import cli
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -38,6 +40,12 @@ def mse(outputs, labels): return (outputs - labels).pow(2).mean()
 class Star(Net):
     def forward(self, *x): return super().forward(x[0])
 star = Star(3, 4)
+class Rows(torch.nn.Linear):
+    def forward(self, x, y, z):
+        return (x.unsqueeze(-1) * y).sum() + super().forward(z).sum()
+def rows():
+    return Rows(4, 1), (torch.ones(2, 3), torch.ones(2, 3, 2), torch.ones(2, 4))
+def flat(): return torch.nn.Linear(3, 1), (torch.ones(3),)
 def number(): return 3
 def broken(): return undefined
 """
@@ -66,7 +74,7 @@ class Result:
     pass
 
 
-class CommandCase(ExportCase):
+class CommandCase(TrainCase):
     def run_cli(self, *arguments, code=0):
         """The same in this process, where PyTorch is imported already."""
         out, err = io.StringIO(), io.StringIO()
@@ -128,6 +136,12 @@ class CommandLine(CommandCase):
                 self.assertEqual(inputs["input"]["shape"], ["batch", 3])
                 self.assertEqual(inputs["labels"]["shape"], ["batch", 4])
 
+    def test_symbolic_sequence(self):
+        result = self.run_cli("m.py:rows", "-o", "out", "--dynamic-sequence", "--json")
+        shapes = {name: one["shape"] for name, one in json.loads(result.stdout)["inputs"].items()}
+        self.assertEqual(shapes, {"x": ["batch", "sequence"], "y": ["batch", "sequence", 2],
+                                  "z": ["batch", 4]})
+
     def test_of_two_values_none_wins(self):
         for arguments, words in ((["-o", "out", "--opset", "18", "--opset=20"],
                                   "error: expected --opset once, found 18 and 20"),
@@ -153,6 +167,7 @@ class CommandLine(CommandCase):
                 (["m.py:net", "--batch", "3"], "--batch is for models of Hugging Face"),
                 (["m.py"], "labels are for a loss"),
                 (["m.py:star", "--dynamic"], "arguments by name"),
+                (["m.py:flat", "--dynamic-sequence"], "an argument with two dimensions"),
                 (["nowhere"], "whose head is chosen by the loss")):
             with self.subTest(arguments):
                 result = self.run_cli(*arguments, "-o", "out", code=1)
@@ -182,6 +197,30 @@ class HuggingFace(CommandCase):
         model = onnx.load(self.folder / "out" / "model.onnx")
         [text] = [p.value for p in model.graph.metadata_props if p.key == "accel.parameters"]
         self.assertEqual(json.loads(text)[0]["aliases"], ["lm_head.weight"])
+
+    @unittest.skipIf(WITHOUT_TOOLS, WITHOUT_TOOLS)
+    def test_rows_of_another_length(self):
+        """Than the sample's: each length is compiled from one file, and is PyTorch's model."""
+        config = self.config("gpt2", CONFIG)
+        self.run_cli(config, "--loss", "causal-lm", "-o", "out", "--sequence", "8", "--eval",
+                     "--dynamic-sequence")
+        inputs, saved = self.folder / "in", self.folder / "w.safetensors"
+        inputs.mkdir()
+        for length in (12, 31):
+            ids = torch.randint(0, 40, (3, length),
+                                generator=torch.Generator().manual_seed(length))
+            for name in ("input_ids", "labels"):
+                np.save(inputs / f"{name}.npy", ids.numpy())
+            self.tool("acc-opt", self.folder / "out" / "model.onnx", "--train", "--loss", "loss",
+                      "--set", "optimizer.lr=0", "--dim", "batch=3", "--dim",
+                      f"sequence={length}", "-o", self.folder / "m.accx")
+            line = self.tool("acc-run", self.folder / "m.accx", "--steps", "1", "--inputs", inputs,
+                             "--json", "--save-weights", saved).splitlines()[0]
+            model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**CONFIG)).eval()
+            acc_export.load(model, saved)
+            with torch.no_grad():
+                expected = model(ids, labels=ids).loss.item()
+            self.assertAlmostEqual(json.loads(line)["loss"], expected, places=5)
 
     def test_masked_lm_and_evaluation_mode(self):
         config = self.config("bert", BERT)
@@ -263,7 +302,7 @@ class HuggingFace(CommandCase):
             config, "--loss", "causal-lm", "-o", "out", "--sequence", "33", code=1).stderr)
 
 
-class Install(ExportCase):
+class Install(TrainCase):
     def test_pip_installs_a_command(self):
         source = shutil.copytree(PACKAGE, self.folder / "python",
                                  ignore=shutil.ignore_patterns("tests", "__pycache__"))
