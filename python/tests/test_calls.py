@@ -142,6 +142,18 @@ class Calls(TrainCase):
                                                atol=1e-12)
                     self.assertEqual((run.steps, results[0].samples), (STEPS, BATCH))
 
+    def test_what_is_installed_is_found(self):
+        """As a wheel puts it into an environment: acc-run in the PATH, the library beside."""
+        prefix = self.folder / "prefix"
+        subprocess.run(["cmake", "--install", TOOLS.parent, "--prefix", prefix, "--strip",
+                        "--component", "tools"], check=True, capture_output=True)
+        said = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", CALLER, self.compile(),
+             "import acc.library; print(acc.library.candidates()[0], run.steps)"],
+            env={"PATH": f"{prefix / 'bin'}:/usr/bin:/bin"}, text=True, capture_output=True)
+        self.assertEqual(said.stdout.splitlines()[1:],
+                         [f"{prefix.resolve() / 'lib' / 'libaccel-run.so'} 1"], said.stderr)
+
     def test_the_outputs_of_a_forward_follow_the_weights(self):
         module, (ids, mask, features, _) = Scores().double(), take(DATA, ORDER[0])
         acc_export.export(Scores(), (ids, mask, features.float()), dir=str(self.folder))
