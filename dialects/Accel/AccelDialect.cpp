@@ -1,6 +1,7 @@
 // The table of what a module may say of itself, and its verification.
 
 #include "dialects/Accel/Accel.h"
+#include "dialects/Accel/ParameterGroups.h"
 #include "dialects/Accel/SeparateRows.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -37,6 +38,31 @@ static bool isListOfParameters(Attribute attribute) {
            bool hasShape =
                parameter.getAs<DenseI64ArrayAttr>("shape") != nullptr;
            return parameter.size() == (hasShape ? 2 : 1);
+         });
+}
+
+static bool isF64(Attribute attribute) {
+  auto number = dyn_cast_or_null<FloatAttr>(attribute);
+  return number && number.getType().isF64();
+}
+
+static bool isParameterGroups(Attribute attribute) {
+  auto groups = dyn_cast<ArrayAttr>(attribute);
+  return groups && llvm::all_of(groups, [](Attribute one) {
+           auto group = dyn_cast<DictionaryAttr>(one);
+           auto names = group ? group.getAs<ArrayAttr>("parameters") : nullptr;
+           auto why = group ? group.getAs<DictionaryAttr>("why") : nullptr;
+           return names && why && group.size() == 5 &&
+                  group.getAs<StringAttr>("optimizer") &&
+                  isF64(group.get("lr_multiplier")) &&
+                  isF64(group.get("weight_decay")) &&
+                  llvm::all_of(names, llvm::IsaPred<StringAttr>) &&
+                  llvm::all_of(why, [&](NamedAttribute each) {
+                    return each.getName() != "why" &&
+                           each.getName() != "parameters" &&
+                           group.contains(each.getName()) &&
+                           isa<StringAttr>(each.getValue());
+                  });
          });
 }
 
@@ -103,6 +129,10 @@ static constexpr Row kRows[] = {
      }},
     {kFoldedParametersAttr,
      "a list of {name = \"NAME\", shape = array<i64: …>}", isListOfParameters},
+    {kParameterGroupsAttr,
+     "a list of {lr_multiplier = NUMBER, optimizer = \"NAME\", parameters = "
+     "[\"NAME\"], weight_decay = NUMBER, why = {KEY = \"SETTING\"}}",
+     isParameterGroups},
     {kUnshiftedLabelsAttr, "a string",
      [](Attribute one) { return isa<StringAttr>(one); }},
     {kSeparateRowsAttr,

@@ -1,22 +1,31 @@
 // The groups of parameters (PyTorch's): which optimizer and numbers each has,
-// and which of them weight decay pulls at.
+// which of them weight decay pulls at, and what said so, which the module keeps
+// for people to see.
 
 #include "lib/Autodiff/BuildStep.h"
 
+#include "dialects/Accel/ParameterGroups.h"
 #include "lib/Onnx/NamePatterns.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::autodiff;
 
 namespace {
+/// Whether a parameter is decayed, and the setting that says so.
+struct Decay {
+  bool isDecayed;
+  std::string why;
+};
+
 /// `optimizer.no_decay` and `optimizer.decay`.
 class DecayRules {
 public:
   static FailureOr<DecayRules> compile(const UpdateRule &rule, Location loc);
 
-  /// Whether a parameter of these names and of this shape is decayed.
-  bool decide(ArrayRef<StringRef> names, ArrayRef<int64_t> shape);
+  /// Of a parameter of these names and of this shape.
+  Decay decide(ArrayRef<StringRef> names, ArrayRef<int64_t> shape);
   /// Fails where a pattern has matched nothing so far; `names`: all of them.
   LogicalResult checkAllMatched(ArrayRef<StringRef> names, Location loc) const;
 
@@ -67,17 +76,22 @@ FailureOr<DecayRules> DecayRules::compile(const UpdateRule &rule,
   return rules;
 }
 
-bool DecayRules::decide(ArrayRef<StringRef> names, ArrayRef<int64_t> shape) {
-  std::optional<bool> said = patterns.decide(names);
+Decay DecayRules::decide(ArrayRef<StringRef> names, ArrayRef<int64_t> shape) {
+  std::string pattern;
+  std::optional<bool> said = patterns.decide(names, &pattern);
   bool isNorm = decaysNorms && llvm::any_of(names, isQkNorm);
   hasNorms |= isNorm;
   if (said == true || isNorm)
-    return true;
-  return said != false &&
-         !(leavesVectors &&
-           (shape.size() == 1 || llvm::any_of(names, [](StringRef name) {
-              return name == "bias" || name.ends_with(".bias");
-            })));
+    return {true,
+            "optimizer.decay=" + (said == true ? pattern : kQkNorms.str())};
+  if (said == false)
+    return {false, "optimizer.no_decay=" + pattern};
+  auto isBias = [](StringRef name) {
+    return name == "bias" || name.ends_with(".bias");
+  };
+  if (leavesVectors && (shape.size() == 1 || llvm::any_of(names, isBias)))
+    return {false, ("optimizer.no_decay=" + kVectors).str()};
+  return {true, "optimizer.weight_decay"};
 }
 
 LogicalResult DecayRules::checkAllMatched(ArrayRef<StringRef> names,
@@ -92,6 +106,13 @@ LogicalResult DecayRules::checkAllMatched(ArrayRef<StringRef> names,
 }
 
 namespace {
+/// How a parameter is updated, and by which settings, of those keys that one
+/// of them says.
+struct Choice {
+  OptimizerRule rule;
+  std::map<std::string, std::string> why;
+};
+
 /// `groups[PATTERN].KEY`, in the order in which they are said.
 class GroupRules {
 public:
@@ -105,7 +126,7 @@ public:
   }
 
   /// `isOuter`: of the first or the last layer.
-  FailureOr<OptimizerRule> decide(nn::StateOp state, bool isOuter);
+  FailureOr<Choice> decide(nn::StateOp state, bool isOuter);
   /// What is said of these names, in order; remembers which patterns matched.
   SmallVector<const GroupSetting *> match(ArrayRef<StringRef> names);
   /// Of a parameter that may not be trained.
@@ -137,7 +158,7 @@ SmallVector<const GroupSetting *> GroupRules::match(ArrayRef<StringRef> names) {
   return said;
 }
 
-FailureOr<OptimizerRule> GroupRules::decide(nn::StateOp state, bool isOuter) {
+FailureOr<Choice> GroupRules::decide(nn::StateOp state, bool isOuter) {
   SmallVector<StringRef> names = getNames(state);
   SmallVector<const GroupSetting *> said = match(names);
   ArrayRef<int64_t> shape = state.getLogicalType().getShape();
@@ -168,17 +189,32 @@ FailureOr<OptimizerRule> GroupRules::decide(nn::StateOp state, bool isOuter) {
            << "expected a matrix, or a stack of matrices, for optimizer '"
            << own.kind->name << "', found '" << state.getSymName() << "' of "
            << state.getLogicalType();
-  bool isDecayed = decay.decide(names, shape);
-  auto saysDecay = [](const GroupSetting *setting) {
-    return setting->key == "weight_decay";
-  };
-  if (!isDecayed && llvm::none_of(said, saysDecay))
+  Choice choice;
+  if (own.kind != rule.optimizer.kind)
+    choice.why["optimizer"] =
+        ("'" + rule.optimizer.kind->name + "' is of matrices of hidden layers")
+            .str();
+  Decay ofAll = decay.decide(names, shape);
+  choice.why["weight_decay"] = ofAll.why;
+  bool saysDecay = false;
+  for (const GroupSetting *setting : said) {
+    std::string by = "groups[" + setting->pattern + "]." + setting->key;
+    saysDecay |= setting->key == "weight_decay";
+    if (setting->key == kGroupType)
+      choice.why["optimizer"] = by;
+    else if (setting->key == "lr")
+      choice.why["lr_multiplier"] = by;
+    else if (setting->key == "weight_decay")
+      choice.why["weight_decay"] = by;
+  }
+  if (!ofAll.isDecayed && !saysDecay)
     own.values.set("weight_decay", 0);
   if (own.lr() != rule.optimizer.lr() && rule.optimizer.lr() == 0)
     return state.emitError()
            << "expected 'optimizer.lr' above 0 with rates of groups, which the "
               "schedule scales as it does that";
-  return own;
+  choice.rule = std::move(own);
+  return choice;
 }
 
 LogicalResult GroupRules::checkAllMatched(ArrayRef<StringRef> names,
@@ -190,6 +226,34 @@ LogicalResult GroupRules::checkAllMatched(ArrayRef<StringRef> names,
              << " to match a parameter, found none; the nearest: "
              << onnxio::nearestNames(setting.pattern, names);
   return decay.checkAllMatched(names, loc);
+}
+
+/// What `accel.parameter_groups` has: parameters that are updated alike, and
+/// for the same reasons, together.
+static Attribute describeGroups(ArrayRef<std::pair<StringRef, Choice>> choices,
+                                double lr, MLIRContext *context) {
+  Builder builder(context);
+  llvm::MapVector<Attribute, SmallVector<StringRef>> groups;
+  for (auto &[name, choice] : choices) {
+    NamedAttrList why, group;
+    for (auto &[key, setting] : choice.why)
+      why.set(key, builder.getStringAttr(setting));
+    double own = choice.rule.lr();
+    group.set("lr_multiplier",
+              builder.getF64FloatAttr(own == lr ? 1 : own / lr));
+    group.set("optimizer", builder.getStringAttr(choice.rule.kind->name));
+    group.set("weight_decay",
+              builder.getF64FloatAttr(choice.rule.values.get("weight_decay")));
+    group.set("why", why.getDictionary(context));
+    groups[group.getDictionary(context)].push_back(name);
+  }
+  SmallVector<Attribute> all;
+  for (auto &[group, names] : groups) {
+    NamedAttrList whole(cast<DictionaryAttr>(group));
+    whole.set("parameters", builder.getStrArrayAttr(names));
+    all.push_back(whole.getDictionary(context));
+  }
+  return builder.getArrayAttr(all);
 }
 
 LogicalResult autodiff::chooseGroups(ModuleOp module, func::FuncOp entry,
@@ -211,24 +275,27 @@ LogicalResult autodiff::chooseGroups(ModuleOp module, func::FuncOp entry,
   }
   DenseSet<Value> outer = findOuterLayers(entry);
   SymbolTable symbols(module);
+  std::vector<std::pair<StringRef, Choice>> choices;
   for (Trained &each : trained) {
     SmallVector<FlatSymbolRefAttr> members = each.state.getMembers();
     bool isOuter = outer.contains(each.argument);
     if (members.empty()) {
-      FailureOr<OptimizerRule> own = rules.decide(each.state, isOuter);
+      FailureOr<Choice> own = rules.decide(each.state, isOuter);
       if (failed(own))
         return failure();
-      each.rule = *own;
+      each.rule = own->rule;
+      choices.emplace_back(each.state.getSymName(), std::move(*own));
       continue;
     }
     for (auto [index, member] : llvm::enumerate(members)) {
-      FailureOr<OptimizerRule> own =
+      FailureOr<Choice> own =
           rules.decide(symbols.lookup<nn::StateOp>(member.getAttr()), isOuter);
       if (failed(own))
         return failure();
+      choices.emplace_back(member.getValue(), *own);
       if (index == 0)
-        each.rule = *own;
-      else if (*own < each.rule || each.rule < *own)
+        each.rule = own->rule;
+      else if (own->rule < each.rule || each.rule < own->rule)
         return each.state.emitError()
                << "expected '" << member.getValue() << "' to be updated as '"
                << members.front().getValue() << "' is, because '"
@@ -237,5 +304,8 @@ LogicalResult autodiff::chooseGroups(ModuleOp module, func::FuncOp entry,
                   "groups[PATTERN], or none";
     }
   }
+  module->setAttr(
+      kParameterGroupsAttr,
+      describeGroups(choices, rule.optimizer.lr(), module.getContext()));
   return rules.checkAllMatched(all, entry.getLoc());
 }

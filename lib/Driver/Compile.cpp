@@ -17,11 +17,12 @@
 #include "lib/Emit/WriteExecutable.h"
 #include "lib/Import/Import.h"
 #include "lib/Names/BatchDim.h"
-#include "lib/Onnx/Parameters.h"
+#include "lib/Onnx/ParameterReport.h"
 #include "lib/Report/Reports.h"
 #include "lib/Target/TargetTable.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Support/Timing.h"
 #include <set>
@@ -269,12 +270,13 @@ LogicalResult Compilation::runPhases() {
         return fail(context, options.input,
                     "cannot use '" + flag + "': the module is in phase '" +
                         stringifyPhase(*reached) + "', past what reads it");
-  Phase last = wantsExecutable()               ? Phase::Plan
-               : isOfLocal(options.report)     ? Phase::Local
-               : options.explain == "sharding" ? Phase::Dist
-               : !options.explain.empty()      ? Phase::Local
-               : !options.report.empty()       ? Phase::Plan
-                                               : options.compileTo;
+  Phase last = wantsExecutable()                ? Phase::Plan
+               : options.report == "parameters" ? Phase::Train
+               : isOfLocal(options.report)      ? Phase::Local
+               : options.explain == "sharding"  ? Phase::Dist
+               : !options.explain.empty()       ? Phase::Local
+               : !options.report.empty()        ? Phase::Plan
+                                                : options.compileTo;
   if (*reached > last)
     return fail(context, options.input,
                 "cannot compile to phase '" + stringifyPhase(last) +
@@ -346,10 +348,23 @@ LogicalResult Compilation::emitExecutable() {
                                options.output, options.embedWeights);
 }
 
+/// Of a model what its parameters are, and if it is trained how they are
+/// updated, which is all that the text of a phase tells.
 LogicalResult Compilation::reportParameters() {
-  if (!isModel())
-    return fail(context, options.input,
-                "expected an .onnx model for --report=parameters");
+  bool trains = options.phases.train.enabled;
+  if ((trains || !isModel()) && failed(load()))
+    return failure();
+  if (trains && (failed(applyConfig()) || failed(runPhases())))
+    return failure();
+  if (!isModel()) {
+    if (!trains && !options.given.empty())
+      return fail(context, options.input,
+                  "cannot use '" + options.given.front().first +
+                      "' with --report=parameters: the text says what is so");
+    return writeText([&](llvm::raw_ostream &os) {
+      return report::printUpdates(*module, os, options.json);
+    });
+  }
   auto file = readModel();
   if (failed(file))
     return failure();
@@ -357,8 +372,16 @@ LogicalResult Compilation::reportParameters() {
   if (failed(parameters))
     return failure();
   return writeText([&](llvm::raw_ostream &os) {
-    onnxio::printParameterReport(*parameters, os, options.json);
-    return success();
+    if (!trains || options.json) {
+      onnxio::printParameterReport(*parameters, os, options.json,
+                                   trains
+                                       ? report::collectUpdates(*module)
+                                       : llvm::StringMap<llvm::json::Object>());
+      return success();
+    }
+    onnxio::printParameterReport(*parameters, os, /*json=*/false);
+    os << "\nhow a step updates them:\n";
+    return report::printUpdates(*module, os, /*json=*/false);
   });
 }
 
@@ -373,6 +396,26 @@ Compilation::writeText(function_ref<LogicalResult(llvm::raw_ostream &)> write) {
   if (std::string why = keepOutput(*output); !why.empty())
     return fail(context, options.output, "cannot write: " + why);
   return success();
+}
+
+LogicalResult accel::driver::reportUpdates(const CompileOptions &options,
+                                           StringRef text) {
+  MLIRContext context(makeRegistry());
+  DiagnosticPrinter diagnostics(&context);
+  context.loadAllAvailableDialects();
+  context.printOpOnDiagnostic(false);
+  if (std::optional<TooDeep> deep = findTooDeep(text))
+    return fail(context, options.input, deep->message);
+  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
+  std::string error;
+  auto output = module ? openOutputFile(options.output, &error) : nullptr;
+  if (!output)
+    return module ? fail(context, options.output, error) : failure();
+  if (failed(report::printUpdates(*module, output->os(), options.json)))
+    return failure();
+  std::string why = keepOutput(*output);
+  return why.empty() ? success()
+                     : fail(context, options.output, "cannot write: " + why);
 }
 
 LogicalResult accel::driver::compile(const CompileOptions &options) {

@@ -58,6 +58,11 @@ struct CompileOptions {
 /// Whether a report is of one rank's program; the others are of a plan.
 bool isOfLocal(llvm::StringRef report);
 
+/// Writes `--report=parameters` of the text of a phase, of an executable that
+/// trains. Errors are printed: text that is none of a program that trains.
+mlir::LogicalResult reportUpdates(const CompileOptions &options,
+                                  llvm::StringRef text);
+
 /// Compiles `options.input`: imports it if it is an ONNX model, runs the phases
 /// up to `compileTo`, then writes the executable, the IR or the report. Errors
 /// are printed with the ONNX node they come from; nothing is left of a failed

@@ -30,13 +30,16 @@ FailureOr<NamePatterns> NamePatterns::compile(ArrayRef<std::string> yes,
   return result;
 }
 
-std::optional<bool> NamePatterns::decide(ArrayRef<StringRef> names) {
+std::optional<bool> NamePatterns::decide(ArrayRef<StringRef> names,
+                                         std::string *decisive) {
   std::optional<bool> decision;
   for (Pattern &pattern : patterns) {
     if (none_of(names,
                 [&](StringRef name) { return pattern.glob.match(name); }))
       continue;
     pattern.matched = true;
+    if (decisive && !decision) // those that say yes come first
+      *decisive = *pattern.text;
     decision = decision.value_or(false) || pattern.isYes;
   }
   return decision;

@@ -34,8 +34,10 @@ public:
   }
 
   /// What the patterns say of what has these names: yes (which wins), no, or
-  /// nothing. Remembers which patterns have matched something.
-  std::optional<bool> decide(llvm::ArrayRef<llvm::StringRef> names);
+  /// nothing. Remembers which patterns have matched something; `decisive`, if
+  /// not null, gets the first that says so.
+  std::optional<bool> decide(llvm::ArrayRef<llvm::StringRef> names,
+                             std::string *decisive = nullptr);
 
   /// Fails, with an error at `loc`, where a pattern has matched nothing so far;
   /// the message lists those of `names` that come nearest.

@@ -1,5 +1,5 @@
 // `--report=parameters`.
-#include "Parameters.h"
+#include "ParameterReport.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -8,7 +8,8 @@ using namespace llvm;
 
 namespace accel::onnxio {
 
-static void printJson(const ParameterTable &table, raw_ostream &os) {
+static void printJson(const ParameterTable &table, raw_ostream &os,
+                      const StringMap<json::Object> &updates) {
   json::OStream out(os, 1);
   auto integers = [&](ArrayRef<int64_t> values) {
     out.array([&] {
@@ -43,6 +44,8 @@ static void printJson(const ParameterTable &table, raw_ostream &os) {
         });
         out.attribute("trained", parameter.trained);
         out.attribute("why", parameter.why);
+        if (auto update = updates.find(parameter.name); update != updates.end())
+          out.attribute("update", json::Object(update->second));
       });
   });
   os << "\n";
@@ -132,8 +135,13 @@ static void printText(const ParameterTable &table, raw_ostream &os) {
 
 void printParameterReport(const ParameterTable &table, raw_ostream &os,
                           bool json) {
+  printParameterReport(table, os, json, {});
+}
+
+void printParameterReport(const ParameterTable &table, raw_ostream &os,
+                          bool json, const StringMap<json::Object> &updates) {
   if (json)
-    printJson(table, os);
+    printJson(table, os, updates);
   else
     printText(table, os);
 }

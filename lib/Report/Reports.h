@@ -1,12 +1,15 @@
 // What a compilation costs and where things are, before anything runs:
 // `acc-opt
-// --report=memory|sharding|collectives|commands|scale|stages|schedule`, and why
-// they are so: `--explain=sharding|collectives`.
+// --report=memory|sharding|collectives|commands|scale|stages|schedule`, and of
+// a training step `parameters`; and why they are so:
+// `--explain=sharding|collectives`.
 
 #ifndef ACCEL_LIB_REPORT_REPORTS_H
 #define ACCEL_LIB_REPORT_REPORTS_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/JSON.h"
 
 namespace accel::report {
 
@@ -17,6 +20,17 @@ namespace accel::report {
 /// padding, and how many units of gathered weights are alive at once.
 mlir::LogicalResult printMemory(mlir::ModuleOp module, llvm::raw_ostream &os,
                                 bool json);
+
+/// How a step updates each parameter, by its name: `optimizer`,
+/// `lr_multiplier` (of `optimizer.lr`), `weight_decay` and `why`: which setting
+/// said each of these, with its place where a config file did. Of a module past
+/// phase `nn` that trains; empty of another.
+llvm::StringMap<llvm::json::Object> collectUpdates(mlir::ModuleOp module);
+
+/// The same as a table, or as JSON (`json`) with each parameter's `name`, in
+/// the order of the states. Errors: nothing is trained.
+mlir::LogicalResult printUpdates(mlir::ModuleOp module, llvm::raw_ostream &os,
+                                 bool json);
 
 /// What ranks exchange in one call of the main entry, of a module in phase
 /// `plan`: by kind, axes, element type and the pass that put it there, how many

@@ -3,7 +3,7 @@
 
 // A whole step: marker, norm, learning rate, update, skip. The output that is no
 // loss is gone, and what computed it.
-// CHECK: module attributes {accel.phase = "nn"}
+// CHECK: module attributes {accel.parameter_groups = [{lr_multiplier = 1.000000e+00 : f64, optimizer = "sgd", parameters = ["w"], weight_decay = 0.000000e+00 : f64, why = {weight_decay = "optimizer.weight_decay"}}], accel.phase = "nn"}
 // CHECK: nn.state @w : tensor<3x2xf32> = dense<1.000000e+00> {aliases = ["alias"]}
 // CHECK: nn.state counter @"counter/step" : tensor<i64> = dense<0>
 // CHECK: func.func @step(%[[X:.*]]: tensor<3x2xf32> {nn.input = "x"}, %[[W:.*]]: tensor<3x2xf32> {nn.state = @w}, %{{.*}}: tensor<2xf32> {nn.state = @still}, %[[N:.*]]: tensor<i64> {nn.state = @"counter/step"})

@@ -73,14 +73,41 @@ LogicalResult checkText(StringRef path, StringRef head) {
                     "file: a model is read as one if its name ends in .onnx");
 }
 
+/// Reads the text of the first of these phases that is there, or says that none
+/// is.
+static LogicalResult readPhase(StringRef path, ArrayRef<std::string> phases,
+                               std::string &text) {
+  std::unique_ptr<rt::ExecutableFile> file;
+  if (rt::Status status = rt::ExecutableFile::open(path.str(), file);
+      !status.ok())
+    return fail(path, status.message());
+  const rt::Section *section = nullptr;
+  for (const std::string &phase : phases)
+    if (!section)
+      section = file->find("ir:" + phase);
+  if (!section)
+    return fail(path, "has no text of phase '" + phases.front() +
+                          "': it was compiled from that of a later one");
+  text.assign(section->bytes, '\0');
+  rt::Status status = file->read(*section, text.data());
+  return status.ok() ? success() : fail(path, status.message());
+}
+
 LogicalResult printPhase(const CompileOptions &options, bool namesPhase) {
   StringRef path = options.input;
-  if (!options.explain.empty() || options.report == "parameters")
-    return fail(path,
-                "expected the model for --" +
-                    (options.report.empty() ? "explain=" + options.explain
-                                            : "report=" + options.report) +
-                    ", found an executable made of it");
+  if (!options.explain.empty())
+    return fail(path, "expected the model for --explain=" + options.explain +
+                          ", found an executable made of it");
+  std::string text, error;
+  if (options.report == "parameters") {
+    if (!options.given.empty())
+      return fail(path, "cannot use '" + options.given.front().first +
+                            "' with an executable: it is compiled");
+    return failed(readPhase(path, {"train", "dist", "decided", "local", "plan"},
+                            text))
+               ? failure()
+               : reportUpdates(options, text);
+  }
   if (!options.report.empty())
     return fail(path,
                 "expected a model or IR, found an executable: a report is "
@@ -96,18 +123,8 @@ LogicalResult printPhase(const CompileOptions &options, bool namesPhase) {
   if (!options.given.empty())
     return fail(path, "cannot use '" + options.given.front().first +
                           "' with an executable: it is compiled");
-  std::unique_ptr<rt::ExecutableFile> file;
-  if (rt::Status status = rt::ExecutableFile::open(path.str(), file);
-      !status.ok())
-    return fail(path, status.message());
-  std::string phase = stringifyPhase(options.compileTo).str();
-  const rt::Section *section = file->find("ir:" + phase);
-  if (!section)
-    return fail(path, "has no text of phase '" + phase +
-                          "': it was compiled from that of a later one");
-  std::string text(section->bytes, '\0'), error;
-  if (rt::Status status = file->read(*section, text.data()); !status.ok())
-    return fail(path, status.message());
+  if (failed(readPhase(path, {stringifyPhase(options.compileTo).str()}, text)))
+    return failure();
   auto output = openOutputFile(options.output, &error);
   if (!output)
     return fail(options.output, error);

@@ -17,8 +17,8 @@ bool isExecutable(llvm::StringRef head);
 mlir::LogicalResult checkText(llvm::StringRef path, llvm::StringRef head);
 
 /// Prints the text of the phase `options.compileTo` that the executable
-/// `options.input` keeps. Refuses where none was named, and flags of compiling:
-/// that is done.
+/// `options.input` keeps, or `--report=parameters` of what it keeps. Refuses
+/// where none was named, and flags of compiling: that is done.
 mlir::LogicalResult printPhase(const accel::driver::CompileOptions &options,
                                bool namesPhase);
 

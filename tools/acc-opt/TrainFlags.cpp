@@ -181,8 +181,9 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   into.inference.evalOutputs.assign(evalOutputs.begin(), evalOutputs.end());
   into.allowFolded = allowFolded;
 
-  // Of parameters alone: the other reports are of what is compiled.
-  bool reports = options.report == "parameters";
+  // Without --train of parameters alone: the other reports are of what is
+  // compiled.
+  bool reports = options.report == "parameters" && !train;
   bool isModel = StringRef(options.input).ends_with(".onnx");
   struct Flag {
     cl::Option *option;
@@ -213,7 +214,8 @@ llvm::Error readTrainFlags(CompileOptions &options) {
     std::string name = ("--" + option->ArgStr).str();
     options.given.emplace_back(name, phase);
     if (reports && !inReport)
-      refuse("cannot use '" + name + "' with --report=parameters");
+      refuse("cannot use '" + name +
+             "' with --report=parameters without --train");
     // A step that is a step already can be cut into micro-batches.
     if (!reports && !train && (isModel || phase == Phase::Train))
       refuse("expected --train with '" + name + "'");

@@ -1,6 +1,6 @@
 // RUN: acc-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.unshifted_labels', 'accel.separate_rows', 'accel.batch_dims', 'accel.untrainable', 'accel.gradient_wire', found 'accel.phse'}}
+// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.parameter_groups', 'accel.unshifted_labels', 'accel.separate_rows', 'accel.batch_dims', 'accel.untrainable', 'accel.gradient_wire', found 'accel.phse'}}
 module attributes {accel.phse = "nn"} {}
 
 // -----
@@ -112,3 +112,38 @@ module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inpu
 
 // expected-error @below {{expected 'accel.separate_rows' to be {equal = [{dim = K, input = "NAME"}], ignored = array<i64: …>, inputs = ["NAME"], terms = [{denominator = "NAME", least = NUMBER, numerator = "NAME", plus = NUMBER}]}}}
 module attributes {accel.separate_rows = {equal = [], ignored = array<i64>, inputs = ["x"], terms = [{denominator = "d", numerator = "n", plus = 0x7FF0000000000000 : f64}]}} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.parameter_groups' to be a list of {lr_multiplier = NUMBER, optimizer = "NAME", parameters = ["NAME"], weight_decay = NUMBER, why = {KEY = "SETTING"}}}}
+module attributes {accel.parameter_groups = [{lr_multiplier = 1.0 : f32, optimizer = "sgd", parameters = ["w"], weight_decay = 0.0 : f64, why = {}}]} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.parameter_groups' to be a list of {lr_multiplier = NUMBER, optimizer = "NAME", parameters = ["NAME"], weight_decay = NUMBER, why = {KEY = "SETTING"}}}}
+module attributes {accel.parameter_groups = [{lr_multiplier = 1.0 : f64, optimizer = 1 : i64, parameters = ["w"], weight_decay = 0.0 : f64, why = {}}]} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.parameter_groups' to be a list of {lr_multiplier = NUMBER, optimizer = "NAME", parameters = ["NAME"], weight_decay = NUMBER, why = {KEY = "SETTING"}}}}
+module attributes {accel.parameter_groups = [{lr_multiplier = 1.0 : f64, optimizer = "sgd", parameters = ["w", 1 : i64], weight_decay = 0.0 : f64, why = {}}]} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.parameter_groups' to be a list of {lr_multiplier = NUMBER, optimizer = "NAME", parameters = ["NAME"], weight_decay = NUMBER, why = {KEY = "SETTING"}}}}
+module attributes {accel.parameter_groups = [{lr_multiplier = 1.0 : f64, optimizer = "sgd", parameters = ["w"], why = {}}]} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.parameter_groups' to be a list of {lr_multiplier = NUMBER, optimizer = "NAME", parameters = ["NAME"], weight_decay = NUMBER, why = {KEY = "SETTING"}}}}
+module attributes {accel.parameter_groups = [{lr_multiplier = 1.0 : f64, optimizer = "sgd", parameters = ["w"], weight_decay = 0.0 : f64, why = {weight_decay = 1 : i64}}]} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.parameter_groups' to be a list of {lr_multiplier = NUMBER, optimizer = "NAME", parameters = ["NAME"], weight_decay = NUMBER, why = {KEY = "SETTING"}}}}
+module attributes {accel.parameter_groups = [{lr_multiplier = 1.0 : f64, optimizer = "sgd", parameters = ["w"], weight_decay = 0.0 : f64, why = {betas = "groups[w].betas"}}]} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.parameter_groups' to be a list of {lr_multiplier = NUMBER, optimizer = "NAME", parameters = ["NAME"], weight_decay = NUMBER, why = {KEY = "SETTING"}}}}
+module attributes {accel.parameter_groups = [{lr_multiplier = 1.0 : f64, optimizer = "sgd", parameters = ["w"], weight_decay = 0.0 : f64, why = {}, more = unit}]} {}
