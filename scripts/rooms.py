@@ -29,7 +29,9 @@ SEES = {
     "lib/Search": "dialects/Accel dialects/Dist lib/Pipeline",
     "lib/Target": "dialects/Plan",
     "lib/Plan": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Target",
-    "lib/Target/CPU": "dialects/Interfaces dialects/NN dialects/Plan lib/Plan lib/Target runtime/Device",
+    "lib/Target/Element": "dialects/Interfaces dialects/NN",
+    "lib/Target/CPU": "dialects/Interfaces dialects/NN dialects/Plan lib/Plan lib/Target lib/Target/Element "
+                      "runtime/Device",
     "lib/Target/Null": "lib/Target",
     "lib/Emit": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Plan lib/Target runtime/include",
     "lib/Scale": "dialects/Dist dialects/Plan lib/Plan",
@@ -41,7 +43,7 @@ SEES = {
     "lib/Config": "lib/Autodiff lib/Names",
     "lib/Driver": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Autodiff lib/Emit lib/Equivalence lib/Evaluate "
                   "lib/Import lib/Names lib/Onnx lib/Parallel lib/Pipeline lib/Plan lib/Precision lib/Report lib/Search lib/Stages "
-                  "lib/Target lib/Target/CPU lib/Target/Null lib/Tasks lib/Transforms",
+                  "lib/Target lib/Target/CPU lib/Target/Element lib/Target/Null lib/Tasks lib/Transforms",
 
     "runtime/include": "",
     "runtime/Base": "runtime/include",

@@ -3,12 +3,8 @@
 #ifndef ACCEL_DIALECTS_INTERFACES_ELEMENTSOURCE_H
 #define ACCEL_DIALECTS_INTERFACES_ELEMENTSOURCE_H
 
+#include "dialects/Interfaces/ElementBuilder.h"
 #include "mlir/IR/OpDefinition.h"
-
-namespace accel {
-/// Builds a kernel; declared in lib/Target/CPU/RowEmitter.h.
-class RowEmitter;
-} // namespace accel
 
 #include "dialects/Interfaces/ElementSource.h.inc"
 

@@ -19,8 +19,8 @@
 #include "lib/Precision/Passes.h"
 #include "lib/Search/Passes.h"
 #include "lib/Stages/Passes.h"
-#include "lib/Target/CPU/Models.h"
 #include "lib/Target/CPU/Target.h"
+#include "lib/Target/Element/Models.h"
 #include "lib/Target/Null/Target.h"
 #include "lib/Tasks/Passes.h"
 #include "lib/Transforms/Passes.h"
@@ -37,7 +37,7 @@ void accel::registerAllDialects(mlir::DialectRegistry &registry) {
   parallel::registerShardingRuleModels(registry);
   plan::registerKernelSourceModels(registry);
   precision::registerCastableModels(registry);
-  cpu::registerElementSourceModels(registry);
+  element::registerElementSourceModels(registry);
   // The first is what is compiled for unless --target says otherwise.
   registry.addExtension(+[](mlir::MLIRContext *, plan::PlanDialect *dialect) {
     dialect->addInterface<TargetTable>(std::vector<TargetTable::Row>{

@@ -3,13 +3,12 @@
 
 #include "EmitKernel.h"
 
-#include "lib/Target/CPU/Models/Scatter.h"
-
 #include "RowEmitter.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
 #include "lib/Plan/Rows.h"
+#include "lib/Target/Element/Scatter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/Support/xxhash.h"
@@ -372,12 +371,12 @@ static std::vector<LoopDivision> emitNests(ModuleOp module,
     // Most rows are named by no index, and most chunks by few.
     Values near;
     if (scatter)
-      near = cpu::findUpdatesWithin(e, scatter, first, last);
+      near = element::findUpdatesWithin(e, scatter, first, last);
     if (scatter && !near[0])
       near.clear();
     auto emitWhereNamed = [&](Value row) {
       Value count =
-          scatter ? cpu::findUpdates(e, scatter, row, near)[1] : Value();
+          scatter ? element::findUpdates(e, scatter, row, near)[1] : Value();
       if (!count)
         return emitRow(row);
       Value one = e.constantIndex(1);

@@ -127,6 +127,37 @@ Value RowEmitter::round(Value value, Type element) {
   return toCompute(b, toStorage(b, value, element), element);
 }
 
+Value RowEmitter::call(ScalarFunction function, ValueRange operands) {
+  Value x = operands.front();
+  switch (function) {
+  case ScalarFunction::Exp:
+    return emitExp(b, x);
+  case ScalarFunction::ExpOfNonPositive:
+    return emitExp(b, x, /*nonPositive=*/true);
+  case ScalarFunction::Log:
+    return emitLog(b, x);
+  case ScalarFunction::Log1p:
+    return emitLog1p(b, x);
+  case ScalarFunction::Tanh:
+    return emitTanh(b, x);
+  case ScalarFunction::Erf:
+    return emitErf(b, x);
+  case ScalarFunction::Sigmoid:
+    return emitSigmoid(b, x);
+  case ScalarFunction::Sqrt:
+    return emitSqrt(b, x);
+  case ScalarFunction::Sin:
+    return emitLibraryCall(b, "sin", operands);
+  case ScalarFunction::Cos:
+    return emitLibraryCall(b, "cos", operands);
+  case ScalarFunction::Pow:
+    return emitLibraryCall(b, "pow", operands);
+  case ScalarFunction::Fmod:
+    return emitLibraryCall(b, "fmod", operands);
+  }
+  llvm_unreachable("unknown function");
+}
+
 Value RowEmitter::address(Value pointer, Value index, Type type) {
   return LLVM::GEPOp::create(b, pointer.getType(), type, pointer,
                              ArrayRef<LLVM::GEPArg>{index},

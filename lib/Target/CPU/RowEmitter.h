@@ -1,39 +1,35 @@
-// The row emitter: writes one kernel as nested scalar loops, on demand. A
-// result element asks for operand elements, and so on down to loads; every
-// value is emitted in the outermost loop that defines its indices, and only
-// once there. So a statistic of a row is computed once per row, and an index
-// that is read for a row is read once, without any pass that moves code. An
-// element may ask that the loop it is in be divided (DividedLoop.h).
+// The builder of a core's kernels: writes one as nested scalar loops, on
+// demand. A result element asks for operand elements, and so on down to loads;
+// every value is emitted in the outermost loop that defines its indices, and
+// only once there. So a statistic of a row is computed once per row, and an
+// index that is read for a row is read once, without any pass that moves code.
+// An element may ask that the loop it is in be divided (DividedLoop.h).
 
 #ifndef ACCEL_LIB_TARGET_CPU_ROWEMITTER_H
 #define ACCEL_LIB_TARGET_CPU_ROWEMITTER_H
 
 #include "DividedLoop.h"
-#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "dialects/Interfaces/ElementBuilder.h"
 #include <map>
 #include <memory>
-#include <optional>
 
 namespace accel {
 
 /// Works in a context of its own: the ops that ask for elements are in another.
-class RowEmitter {
+class RowEmitter : public ElementBuilder {
 public:
   /// Where a tensor that is an argument of the kernel lies.
   struct Memory {
     mlir::Value pointer;
     llvm::SmallVector<int64_t> strides; ///< in elements
   };
-  using Values = llvm::SmallVector<mlir::Value>;
-
   /// Emits before `end`, the terminator of a function's only block. Refused
   /// data are described at the address `refusal` (an accel::rt::Refusal); null
   /// if nothing will be refused.
   RowEmitter(mlir::Operation *end, mlir::Value refusal);
-  ~RowEmitter();
+  ~RowEmitter() override;
 
-  /// For scalar operations in the loop that is current.
-  mlir::ImplicitLocOpBuilder &builder() { return b; }
+  mlir::ImplicitLocOpBuilder &builder() override { return b; }
 
   //===--- Elements -------------------------------------------------------===//
 
@@ -46,13 +42,10 @@ public:
   void bindComputed(mlir::Value tensor, mlir::Value pointer, mlir::Value offset,
                     llvm::ArrayRef<int64_t> strides);
 
-  /// The element of `tensor` at `index`. Requires every op that `tensor`
-  /// depends on to implement ElementSource, and every argument to be bound.
-  mlir::Value element(mlir::Value tensor, llvm::ArrayRef<mlir::Value> index);
-
-  /// The type that elements of a type of the other context are computed in: f32
-  /// for floats narrower than it, signless integers, i1 for booleans.
-  mlir::Type getComputeType(mlir::Type element);
+  /// Requires every argument to be bound.
+  mlir::Value element(mlir::Value tensor,
+                      llvm::ArrayRef<mlir::Value> index) override;
+  mlir::Type getComputeType(mlir::Type element) override;
   /// The type that they are stored in: i8 for booleans.
   mlir::Type getStorageType(mlir::Type element);
 
@@ -61,35 +54,52 @@ public:
   mlir::Value load(mlir::Value pointer, mlir::Value index, mlir::Type element);
   void store(mlir::Value value, mlir::Value pointer, mlir::Value index,
              mlir::Type element);
-  /// The value as it would be read back after being stored.
-  mlir::Value round(mlir::Value value, mlir::Type element);
-
-  /// Emits `emit` once for each different `index`, in the loop that defines it.
-  /// `key` tells the computations of one op from those of others.
+  mlir::Value round(mlir::Value value, mlir::Type element) override;
+  /// In the loop that defines `index`.
   Values once(const void *key, llvm::ArrayRef<mlir::Value> index,
-              llvm::function_ref<Values()> emit);
+              llvm::function_ref<Values()> emit) override;
+  mlir::Value call(ScalarFunction function, mlir::ValueRange operands) override;
 
-  //===--- Indices (i64, never negative) ----------------------------------===//
+  //===--- Indices --------------------------------------------------------===//
 
-  mlir::Value constantIndex(int64_t value);
-  mlir::Value add(mlir::Value lhs, mlir::Value rhs);
-  mlir::Value mul(mlir::Value lhs, int64_t rhs);
+  mlir::Value constantIndex(int64_t value) override;
+  mlir::Value add(mlir::Value lhs, mlir::Value rhs) override;
+  mlir::Value mul(mlir::Value lhs, int64_t rhs) override;
   mlir::Value div(mlir::Value lhs, int64_t rhs);
   mlir::Value rem(mlir::Value lhs, int64_t rhs);
-  /// Row-major position of an index.
   mlir::Value linearize(llvm::ArrayRef<mlir::Value> index,
-                        llvm::ArrayRef<int64_t> shape);
-  Values delinearize(mlir::Value position, llvm::ArrayRef<int64_t> shape);
+                        llvm::ArrayRef<int64_t> shape) override;
+  Values delinearize(mlir::Value position,
+                     llvm::ArrayRef<int64_t> shape) override;
   /// Σ index · stride.
   mlir::Value offset(llvm::ArrayRef<mlir::Value> index,
                      llvm::ArrayRef<int64_t> shape,
                      llvm::ArrayRef<int64_t> strides);
+  std::optional<std::pair<int64_t, int64_t>>
+  getRange(mlir::Value index) override;
+  void wantCut(mlir::Value index, int64_t at) override;
+  /// The divisions that the elements emitted so far would gain from.
+  const std::vector<LoopDivision> &getWanted() const { return wanted; }
 
-  //===--- Loops ----------------------------------------------------------===//
+  //===--- Loops and what they combine (Combine.cpp) ----------------------===//
 
-  /// A loop from `begin` to `end` that carries values; returns the last ones.
-  Values loop(mlir::Value begin, mlir::Value end, mlir::ValueRange initial,
-              llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body);
+  mlir::Value
+  reduce(Combine kind, mlir::Type type, llvm::ArrayRef<int64_t> shape,
+         llvm::function_ref<mlir::Value(llvm::ArrayRef<mlir::Value>)> term,
+         bool areNeighbours) override;
+  mlir::Value scan(const Scan &scan, mlir::Value at,
+                   llvm::function_ref<mlir::Value(mlir::Value)> term) override;
+  std::pair<mlir::Value, mlir::Value>
+  choose(int64_t size, mlir::Type type,
+         llvm::function_ref<Candidate(mlir::Value)> candidate) override;
+  std::pair<mlir::Value, mlir::Value>
+  filter(mlir::Value count, int64_t most,
+         llvm::function_ref<mlir::Value(mlir::Value)> getPlace,
+         llvm::function_ref<mlir::Value(mlir::Value)> isWanted) override;
+
+  Values
+  loop(mlir::Value begin, mlir::Value end, mlir::ValueRange initial,
+       llvm::function_ref<Values(mlir::Value, mlir::ValueRange)> body) override;
   /// Nested loops over all indices of `shape`.
   Values loops(
       llvm::ArrayRef<int64_t> shape, mlir::ValueRange initial,
@@ -100,29 +110,17 @@ public:
   Values loops(llvm::MutableArrayRef<DividedLoop> dims,
                llvm::function_ref<void(llvm::ArrayRef<mlir::Value>)> body);
 
-  /// The first value that an index may take and the end of them, if known.
-  std::optional<std::pair<int64_t, int64_t>> getRange(mlir::Value index);
-  /// Says that an element must ask whether `index` is below `at`, for every
-  /// index of the loop that it is made of.
-  void wantCut(mlir::Value index, int64_t at);
-  /// The divisions that the elements emitted so far would gain from.
-  const std::vector<LoopDivision> &getWanted() const { return wanted; }
-
   //===--- Scratch and refusals -------------------------------------------===//
 
-  /// A row of the thread's stack for `elements` values of compute type `type`;
-  /// null if the kernel has used up what a stack should hold.
-  mlir::Value scratch(mlir::Type type, int64_t elements);
-  /// Loads and stores in scratch.
+  /// A row of the thread's stack.
+  mlir::Value scratch(mlir::Type type, int64_t elements) override;
   mlir::Value loadScratch(mlir::Value pointer, mlir::Value index,
-                          mlir::Type type);
-  void storeScratch(mlir::Value value, mlir::Value pointer, mlir::Value index);
+                          mlir::Type type) override;
+  void storeScratch(mlir::Value value, mlir::Value pointer,
+                    mlir::Value index) override;
 
-  /// Records `position` as the place of a datum that the kernel refuses, where
-  /// `bad` is true, since `value` is outside [least, end). The kernel goes on;
-  /// the least position is returned.
   void refuse(mlir::Value bad, mlir::Value position, mlir::Value value,
-              int64_t least, int64_t end, bool isLabel);
+              int64_t least, int64_t end, bool isLabel) override;
   /// What the kernel returns: 0, or 1 + the least refused position.
   mlir::Value refusal();
 

@@ -5,7 +5,6 @@
 
 #include "Device/CPU/Kernel.h"
 #include "Kernels.h"
-#include "Models.h"
 #include "PlanParts.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <thread>

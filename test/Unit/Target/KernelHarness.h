@@ -11,7 +11,7 @@
 #include "dialects/Plan/Plan.h"
 #include "lib/Plan/Models.h"
 #include "lib/Target/CPU/Kernels.h"
-#include "lib/Target/CPU/Models.h"
+#include "lib/Target/Element/Models.h"
 #include "mlir/Parser/Parser.h"
 #include <cmath>
 #include <cstdio>
@@ -61,7 +61,7 @@ public:
     registry
         .insert<mlir::func::FuncDialect, nn::NNDialect, plan::PlanDialect>();
     plan::registerKernelSourceModels(registry);
-    cpu::registerElementSourceModels(registry);
+    element::registerElementSourceModels(registry);
     context.appendDialectRegistry(registry);
     context.loadAllAvailableDialects();
   }

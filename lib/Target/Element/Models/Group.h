@@ -1,13 +1,13 @@
 // One function per group of ops: attaches the group's models.
 
-#ifndef ACCEL_LIB_TARGET_CPU_MODELS_GROUP_H
-#define ACCEL_LIB_TARGET_CPU_MODELS_GROUP_H
+#ifndef ACCEL_LIB_TARGET_ELEMENT_MODELS_GROUP_H
+#define ACCEL_LIB_TARGET_ELEMENT_MODELS_GROUP_H
 
 namespace mlir {
 class MLIRContext;
 } // namespace mlir
 
-namespace accel::cpu {
+namespace accel::element {
 
 void attachElementwiseModels(mlir::MLIRContext *context);
 void attachShapeModels(mlir::MLIRContext *context);
@@ -16,6 +16,6 @@ void attachReductionModels(mlir::MLIRContext *context);
 void attachNormModels(mlir::MLIRContext *context);
 void attachStateModels(mlir::MLIRContext *context);
 
-} // namespace accel::cpu
+} // namespace accel::element
 
-#endif // ACCEL_LIB_TARGET_CPU_MODELS_GROUP_H
+#endif // ACCEL_LIB_TARGET_ELEMENT_MODELS_GROUP_H

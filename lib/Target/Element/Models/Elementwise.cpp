@@ -3,8 +3,6 @@
 #include "Group.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/NN/NN.h"
-#include "lib/Target/CPU/RowEmitter.h"
-#include "lib/Target/CPU/ScalarMath.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -20,6 +18,10 @@ static Type elementType(Value value) {
 }
 
 static bool isFloat(Value value) { return isa<FloatType>(value.getType()); }
+
+static Value floatLike(ImplicitLocOpBuilder &b, Value like, double value) {
+  return arith::ConstantOp::create(b, b.getFloatAttr(like.getType(), value));
+}
 
 static Value zeroLike(ImplicitLocOpBuilder &b, Value value) {
   return arith::ConstantOp::create(b, b.getZeroAttr(value.getType()));
@@ -42,12 +44,14 @@ static bool isUnsigned(Type element) {
 // One operand
 //===----------------------------------------------------------------------===//
 
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::NegOp, Value x) {
+static Value emitUnary(ElementBuilder &e, nn::NegOp, Value x) {
+  ImplicitLocOpBuilder &b = e.builder();
   if (isFloat(x))
     return arith::NegFOp::create(b, x);
   return arith::SubIOp::create(b, zeroLike(b, x), x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::AbsOp op, Value x) {
+static Value emitUnary(ElementBuilder &e, nn::AbsOp op, Value x) {
+  ImplicitLocOpBuilder &b = e.builder();
   if (isFloat(x))
     return LLVM::FAbsOp::create(b, x);
   if (isUnsigned(elementType(op.getInput())))
@@ -56,79 +60,92 @@ static Value emitUnary(ImplicitLocOpBuilder &b, nn::AbsOp op, Value x) {
   return arith::SelectOp::create(b, lessThan(b, x, zero, false),
                                  arith::SubIOp::create(b, zero, x), x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::ExpOp op, Value x) {
+static Value emitUnary(ElementBuilder &e, nn::ExpOp op, Value x) {
   auto neg = op.getInput().getDefiningOp<nn::NegOp>();
   bool nonPositive = neg && neg.getInput().getDefiningOp<nn::AbsOp>();
-  return emitExp(b, x, nonPositive);
+  return e.call(
+      nonPositive ? ScalarFunction::ExpOfNonPositive : ScalarFunction::Exp, x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::LogOp, Value x) {
-  return emitLog(b, x);
+static Value emitUnary(ElementBuilder &e, nn::LogOp, Value x) {
+  return e.call(ScalarFunction::Log, x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::Log1pOp, Value x) {
-  return emitLog1p(b, x);
+static Value emitUnary(ElementBuilder &e, nn::Log1pOp, Value x) {
+  return e.call(ScalarFunction::Log1p, x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::SqrtOp, Value x) {
-  return emitSqrt(b, x);
+static Value emitUnary(ElementBuilder &e, nn::SqrtOp, Value x) {
+  return e.call(ScalarFunction::Sqrt, x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::RsqrtOp, Value x) {
-  return arith::DivFOp::create(b, emitFloat(b, x, 1), emitSqrt(b, x));
+static Value emitUnary(ElementBuilder &e, nn::RsqrtOp, Value x) {
+  ImplicitLocOpBuilder &b = e.builder();
+  return arith::DivFOp::create(b, floatLike(b, x, 1),
+                               e.call(ScalarFunction::Sqrt, x));
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::ReciprocalOp, Value x) {
-  return arith::DivFOp::create(b, emitFloat(b, x, 1), x);
+static Value emitUnary(ElementBuilder &e, nn::ReciprocalOp, Value x) {
+  ImplicitLocOpBuilder &b = e.builder();
+  return arith::DivFOp::create(b, floatLike(b, x, 1), x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::TanhOp, Value x) {
-  return emitTanh(b, x);
+static Value emitUnary(ElementBuilder &e, nn::TanhOp, Value x) {
+  return e.call(ScalarFunction::Tanh, x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::ErfOp, Value x) {
-  return emitErf(b, x);
+static Value emitUnary(ElementBuilder &e, nn::ErfOp, Value x) {
+  return e.call(ScalarFunction::Erf, x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::SigmoidOp, Value x) {
-  return emitSigmoid(b, x);
+static Value emitUnary(ElementBuilder &e, nn::SigmoidOp, Value x) {
+  return e.call(ScalarFunction::Sigmoid, x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::ReluOp, Value x) {
+static Value emitUnary(ElementBuilder &e, nn::ReluOp, Value x) {
+  ImplicitLocOpBuilder &b = e.builder();
   Value zero = zeroLike(b, x);
   return arith::SelectOp::create(b, lessThan(b, x, zero, false), zero, x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::SinOp, Value x) {
-  return emitLibraryCall(b, "sin", x);
+static Value emitUnary(ElementBuilder &e, nn::SinOp, Value x) {
+  return e.call(ScalarFunction::Sin, x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::CosOp, Value x) {
-  return emitLibraryCall(b, "cos", x);
+static Value emitUnary(ElementBuilder &e, nn::CosOp, Value x) {
+  return e.call(ScalarFunction::Cos, x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::FloorOp, Value x) {
+static Value emitUnary(ElementBuilder &e, nn::FloorOp, Value x) {
+  ImplicitLocOpBuilder &b = e.builder();
   return LLVM::FFloorOp::create(b, x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::RoundOp, Value x) {
+static Value emitUnary(ElementBuilder &e, nn::RoundOp, Value x) {
+  ImplicitLocOpBuilder &b = e.builder();
   return LLVM::RoundEvenOp::create(b, x);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::NotOp, Value x) {
+static Value emitUnary(ElementBuilder &e, nn::NotOp, Value x) {
+  ImplicitLocOpBuilder &b = e.builder();
   Value one = arith::ConstantIntOp::create(b, 1, 1);
   return arith::XOrIOp::create(b, x, one);
 }
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::IsNanOp, Value x) {
+static Value emitUnary(ElementBuilder &e, nn::IsNanOp, Value x) {
+  ImplicitLocOpBuilder &b = e.builder();
   return arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
 }
 // x/2 (1 + tanh u) = x / (1 + exp(-2u)): one division, and no difference of
 // nearly equal numbers.
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::GeluOp op, Value x) {
+static Value emitUnary(ElementBuilder &e, nn::GeluOp op, Value x) {
+  ImplicitLocOpBuilder &b = e.builder();
   if (op.getKind() == nn::GeluKind::erf) {
     Value scaled =
-        arith::MulFOp::create(b, x, emitFloat(b, x, 0.70710678118654752440));
-    Value half = arith::MulFOp::create(b, x, emitFloat(b, x, 0.5));
-    return emitFma(b, half, emitErf(b, scaled), half);
+        arith::MulFOp::create(b, x, floatLike(b, x, 0.70710678118654752440));
+    Value half = arith::MulFOp::create(b, x, floatLike(b, x, 0.5));
+    return LLVM::FMAOp::create(b, half, e.call(ScalarFunction::Erf, scaled),
+                               half);
   }
   Value square = arith::MulFOp::create(b, x, x);
   const double factor = -2 * 0.79788456080286535588;
-  Value inner = emitFma(b, square, emitFloat(b, x, factor * 0.044715),
-                        emitFloat(b, x, factor));
-  Value e = emitExp(b, arith::MulFOp::create(b, x, inner));
-  return arith::DivFOp::create(b, x,
-                               arith::AddFOp::create(b, emitFloat(b, x, 1), e));
+  Value inner = LLVM::FMAOp::create(
+      b, square, floatLike(b, x, factor * 0.044715), floatLike(b, x, factor));
+  Value exponential =
+      e.call(ScalarFunction::Exp, Value(arith::MulFOp::create(b, x, inner)));
+  return arith::DivFOp::create(
+      b, x, arith::AddFOp::create(b, floatLike(b, x, 1), exponential));
 }
 
 /// Float to integer of a value out of range gives some integer, as ONNX leaves
 /// it open.
-static Value emitUnary(ImplicitLocOpBuilder &b, nn::CastOp op, Value x) {
+static Value emitUnary(ElementBuilder &e, nn::CastOp op, Value x) {
+  ImplicitLocOpBuilder &b = e.builder();
   Type from = elementType(op.getInput()), to = elementType(op.getResult());
   bool fromFloat = isa<FloatType>(from), toFloat = isa<FloatType>(to);
   if (to.isInteger(1)) {
@@ -168,37 +185,42 @@ static Value emitUnary(ImplicitLocOpBuilder &b, nn::CastOp op, Value x) {
 // Two operands
 //===----------------------------------------------------------------------===//
 
-static Value emitBinary(ImplicitLocOpBuilder &b, nn::AddOp, Value x, Value y) {
+static Value emitBinary(ElementBuilder &e, nn::AddOp, Value x, Value y) {
+  ImplicitLocOpBuilder &b = e.builder();
   if (isFloat(x))
     return arith::AddFOp::create(b, x, y, kFlags);
   return arith::AddIOp::create(b, x, y);
 }
-static Value emitBinary(ImplicitLocOpBuilder &b, nn::SubOp, Value x, Value y) {
+static Value emitBinary(ElementBuilder &e, nn::SubOp, Value x, Value y) {
+  ImplicitLocOpBuilder &b = e.builder();
   if (isFloat(x))
     return arith::SubFOp::create(b, x, y, kFlags);
   return arith::SubIOp::create(b, x, y);
 }
-static Value emitBinary(ImplicitLocOpBuilder &b, nn::MulOp, Value x, Value y) {
+static Value emitBinary(ElementBuilder &e, nn::MulOp, Value x, Value y) {
+  ImplicitLocOpBuilder &b = e.builder();
   if (isFloat(x))
     return arith::MulFOp::create(b, x, y, kFlags);
   return arith::MulIOp::create(b, x, y);
 }
-static Value emitBinary(ImplicitLocOpBuilder &b, nn::AndOp, Value x, Value y) {
+static Value emitBinary(ElementBuilder &e, nn::AndOp, Value x, Value y) {
+  ImplicitLocOpBuilder &b = e.builder();
   return arith::AndIOp::create(b, x, y);
 }
-static Value emitBinary(ImplicitLocOpBuilder &b, nn::OrOp, Value x, Value y) {
+static Value emitBinary(ElementBuilder &e, nn::OrOp, Value x, Value y) {
+  ImplicitLocOpBuilder &b = e.builder();
   return arith::OrIOp::create(b, x, y);
 }
-static Value emitBinary(ImplicitLocOpBuilder &b, nn::MinOp op, Value x,
-                        Value y) {
+static Value emitBinary(ElementBuilder &e, nn::MinOp op, Value x, Value y) {
+  ImplicitLocOpBuilder &b = e.builder();
   if (isFloat(x))
     return arith::MinimumFOp::create(b, x, y);
   if (isUnsigned(elementType(op.getLhs())))
     return arith::MinUIOp::create(b, x, y);
   return arith::MinSIOp::create(b, x, y);
 }
-static Value emitBinary(ImplicitLocOpBuilder &b, nn::MaxOp op, Value x,
-                        Value y) {
+static Value emitBinary(ElementBuilder &e, nn::MaxOp op, Value x, Value y) {
+  ImplicitLocOpBuilder &b = e.builder();
   if (isFloat(x))
     return arith::MaximumFOp::create(b, x, y);
   if (isUnsigned(elementType(op.getLhs())))
@@ -226,8 +248,8 @@ static Value safeDivisor(ImplicitLocOpBuilder &b, Value y, bool isUnsigned,
   }
   return arith::SelectOp::create(b, bad, one, y);
 }
-static Value emitBinary(ImplicitLocOpBuilder &b, nn::DivOp op, Value x,
-                        Value y) {
+static Value emitBinary(ElementBuilder &e, nn::DivOp op, Value x, Value y) {
+  ImplicitLocOpBuilder &b = e.builder();
   if (isFloat(x))
     return arith::DivFOp::create(b, x, y, kFlags);
   bool without = isUnsigned(elementType(op.getLhs()));
@@ -236,10 +258,10 @@ static Value emitBinary(ImplicitLocOpBuilder &b, nn::DivOp op, Value x,
     return arith::DivUIOp::create(b, x, y);
   return arith::DivSIOp::create(b, x, y);
 }
-static Value emitBinary(ImplicitLocOpBuilder &b, nn::ModOp op, Value x,
-                        Value y) {
+static Value emitBinary(ElementBuilder &e, nn::ModOp op, Value x, Value y) {
+  ImplicitLocOpBuilder &b = e.builder();
   if (isFloat(x))
-    return emitLibraryCall(b, "fmod", {x, y});
+    return e.call(ScalarFunction::Fmod, {x, y});
   bool without = isUnsigned(elementType(op.getLhs()));
   Value divisor = safeDivisor(b, y, without, x);
   if (without)
@@ -254,8 +276,8 @@ static Value emitBinary(ImplicitLocOpBuilder &b, nn::ModOp op, Value x,
 }
 
 /// Small constant exponents are products and roots; others the C library's pow.
-static Value emitBinary(ImplicitLocOpBuilder &b, nn::PowOp op, Value x,
-                        Value y) {
+static Value emitBinary(ElementBuilder &e, nn::PowOp op, Value x, Value y) {
+  ImplicitLocOpBuilder &b = e.builder();
   DenseElementsAttr constant;
   Value exponent = op.getRhs();
   while (auto broadcast = exponent.getDefiningOp<nn::BroadcastOp>())
@@ -268,7 +290,7 @@ static Value emitBinary(ImplicitLocOpBuilder &b, nn::PowOp op, Value x,
                   &inexact);
     double power = value.convertToDouble();
     if (power == 0.5)
-      return emitSqrt(b, x);
+      return e.call(ScalarFunction::Sqrt, x);
     if (power >= 1 && power <= 4 && power == std::floor(power)) {
       Value product = x;
       for (int i = 1; i < power; ++i)
@@ -277,21 +299,21 @@ static Value emitBinary(ImplicitLocOpBuilder &b, nn::PowOp op, Value x,
     }
   }
   if (isFloat(x))
-    return emitLibraryCall(b, "pow", {x, y});
+    return e.call(ScalarFunction::Pow, {x, y});
   bool without = isUnsigned(elementType(op.getLhs()));
   auto widen = [&](Value value) -> Value {
     if (without)
       return arith::UIToFPOp::create(b, b.getF64Type(), value);
     return arith::SIToFPOp::create(b, b.getF64Type(), value);
   };
-  Value result = emitLibraryCall(b, "pow", {widen(x), widen(y)});
+  Value result = e.call(ScalarFunction::Pow, {widen(x), widen(y)});
   if (without)
     return arith::FPToUIOp::create(b, x.getType(), result);
   return arith::FPToSIOp::create(b, x.getType(), result);
 }
 
-static Value emitBinary(ImplicitLocOpBuilder &b, nn::CompareOp op, Value x,
-                        Value y) {
+static Value emitBinary(ElementBuilder &e, nn::CompareOp op, Value x, Value y) {
+  ImplicitLocOpBuilder &b = e.builder();
   using F = arith::CmpFPredicate;
   using I = arith::CmpIPredicate;
   bool without = isUnsigned(elementType(op.getLhs()));
@@ -325,13 +347,13 @@ namespace {
 template <typename Op>
 struct UnaryElement
     : ElementSourceOpInterface::ExternalModel<UnaryElement<Op>, Op> {
-  Value emitElement(Operation *op, RowEmitter &emitter,
+  Value emitElement(Operation *op, ElementBuilder &e,
                     ArrayRef<Value> index) const {
-    Value x = emitter.element(op->getOperand(0), index);
-    Value result = emitUnary(emitter.builder(), cast<Op>(op), x);
+    Value x = e.element(op->getOperand(0), index);
+    Value result = emitUnary(e, cast<Op>(op), x);
     // A cast is what the program rounds with; other ops stay wide in between.
     if constexpr (std::is_same_v<Op, nn::CastOp>)
-      result = emitter.round(result, elementType(op->getResult(0)));
+      result = e.round(result, elementType(op->getResult(0)));
     return result;
   }
 };
@@ -339,34 +361,34 @@ struct UnaryElement
 template <typename Op>
 struct BinaryElement
     : ElementSourceOpInterface::ExternalModel<BinaryElement<Op>, Op> {
-  Value emitElement(Operation *op, RowEmitter &emitter,
+  Value emitElement(Operation *op, ElementBuilder &e,
                     ArrayRef<Value> index) const {
-    Value x = emitter.element(op->getOperand(0), index);
-    Value y = emitter.element(op->getOperand(1), index);
-    return emitBinary(emitter.builder(), cast<Op>(op), x, y);
+    Value x = e.element(op->getOperand(0), index);
+    Value y = e.element(op->getOperand(1), index);
+    return emitBinary(e, cast<Op>(op), x, y);
   }
 };
 
 struct SelectElement
     : ElementSourceOpInterface::ExternalModel<SelectElement, nn::SelectOp> {
-  Value emitElement(Operation *op, RowEmitter &emitter,
+  Value emitElement(Operation *op, ElementBuilder &e,
                     ArrayRef<Value> index) const {
-    Value condition = emitter.element(op->getOperand(0), index);
-    Value x = emitter.element(op->getOperand(1), index);
-    Value y = emitter.element(op->getOperand(2), index);
-    return arith::SelectOp::create(emitter.builder(), condition, x, y);
+    Value condition = e.element(op->getOperand(0), index);
+    Value x = e.element(op->getOperand(1), index);
+    Value y = e.element(op->getOperand(2), index);
+    return arith::SelectOp::create(e.builder(), condition, x, y);
   }
 };
 
 template <typename Op>
-using CodeOfOne = decltype(emitUnary(std::declval<ImplicitLocOpBuilder &>(),
+using CodeOfOne = decltype(emitUnary(std::declval<ElementBuilder &>(),
                                      std::declval<Op>(), Value()));
 template <typename Op>
-using CodeOfTwo = decltype(emitBinary(std::declval<ImplicitLocOpBuilder &>(),
+using CodeOfTwo = decltype(emitBinary(std::declval<ElementBuilder &>(),
                                       std::declval<Op>(), Value(), Value()));
 } // namespace
 
-void cpu::attachElementwiseModels(MLIRContext *context) {
+void element::attachElementwiseModels(MLIRContext *context) {
   nn::forEachElementwiseOp([&](auto tag) {
     using Op = typename decltype(tag)::type;
     if constexpr (llvm::is_detected<CodeOfOne, Op>::value)

@@ -5,16 +5,12 @@
 #include "Row.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/NN/NN.h"
-#include "lib/Target/CPU/ScalarMath.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace accel;
-using Values = RowEmitter::Values;
-
-static constexpr arith::FastMathFlags kReorder =
-    arith::FastMathFlags::reassoc | arith::FastMathFlags::contract |
-    arith::FastMathFlags::nsz;
+using Values = ElementBuilder::Values;
 
 static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
@@ -25,19 +21,21 @@ static Value floatOf(ImplicitLocOpBuilder &b, Type type, double value) {
 }
 
 /// The largest element of a row; NaN if any is.
-static Value emitMaximum(RowEmitter &e, Row &row, Type type) {
-  Value least =
-      floatOf(e.builder(), type, -std::numeric_limits<double>::infinity());
-  return row.loop(least, [&](Value x, ValueRange carried) -> Values {
-    return {arith::MaximumFOp::create(e.builder(), carried[0], x,
-                                      arith::FastMathFlags::nsz)};
-  })[0];
+static Value emitMaximum(Row &row) {
+  return row.reduce(Combine::Max, [](Value x) { return x; });
+}
+
+/// exp(x - maximum)
+static Value emitShifted(ElementBuilder &e, Value x, Value maximum) {
+  return e.call(ScalarFunction::ExpOfNonPositive,
+                Value(arith::SubFOp::create(e.builder(), x, maximum)));
 }
 
 namespace {
 struct SoftmaxElement
     : ElementSourceOpInterface::ExternalModel<SoftmaxElement, nn::SoftmaxOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+  Value emitElement(Operation *op, ElementBuilder &e,
+                    ArrayRef<Value> index) const {
     auto softmax = cast<nn::SoftmaxOp>(op);
     int64_t dim = softmax.getDim();
     RankedTensorType input = typeOf(softmax.getInput());
@@ -53,30 +51,19 @@ struct SoftmaxElement
         full[dim] = at[0];
         return full;
       });
-      Value maximum = emitMaximum(e, elements, type);
+      Value maximum = emitMaximum(elements);
       Value kept = softmax.getLog() ? Value() : e.scratch(type, size);
-      Value at = e.constantIndex(0);
-      Value zero = floatOf(e.builder(), type, 0);
-      Value sum;
-      if (kept) {
-        sum = e.loop(at, e.constantIndex(size), zero,
-                     [&](Value place, ValueRange carried) -> Values {
-                       Value x = elements.read({place});
-                       Value y = emitShifted(e.builder(), x, maximum);
-                       e.storeScratch(y, kept, place);
-                       return {arith::AddFOp::create(e.builder(), carried[0], y,
-                                                     kReorder)};
-                     })[0];
-      } else {
-        sum = elements.loop(zero, [&](Value x, ValueRange carried) -> Values {
-          Value y = emitShifted(e.builder(), x, maximum);
-          return {arith::AddFOp::create(e.builder(), carried[0], y, kReorder)};
-        })[0];
-      }
+      Value sum = elements.reduceAt(Combine::Sum,
+                                    [&](Value x, ArrayRef<Value> at) -> Value {
+                                      Value y = emitShifted(e, x, maximum);
+                                      if (kept)
+                                        e.storeScratch(y, kept, at[0]);
+                                      return y;
+                                    });
       ImplicitLocOpBuilder &b = e.builder();
       Value second =
           softmax.getLog()
-              ? emitLog(b, sum)
+              ? e.call(ScalarFunction::Log, sum)
               : Value(arith::DivFOp::create(b, floatOf(b, type, 1), sum));
       return {maximum, second, kept};
     });
@@ -89,19 +76,15 @@ struct SoftmaxElement
     if (softmax.getLog())
       return arith::SubFOp::create(b, arith::SubFOp::create(b, x, row[0]),
                                    row[1]);
-    return arith::MulFOp::create(b, emitShifted(b, x, row[0]), row[1]);
-  }
-
-  static Value emitShifted(ImplicitLocOpBuilder &b, Value x, Value maximum) {
-    return emitExp(b, arith::SubFOp::create(b, x, maximum),
-                   /*nonPositive=*/true);
+    return arith::MulFOp::create(b, emitShifted(e, x, row[0]), row[1]);
   }
 };
 
 struct LayerNormElement
     : ElementSourceOpInterface::ExternalModel<LayerNormElement,
                                               nn::LayerNormOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+  Value emitElement(Operation *op, ElementBuilder &e,
+                    ArrayRef<Value> index) const {
     auto norm = cast<nn::LayerNormOp>(op);
     size_t dim = norm.getDim();
     RankedTensorType input = typeOf(norm.getInput());
@@ -116,24 +99,19 @@ struct LayerNormElement
                 llvm::append_range(full, at);
                 return full;
               });
-      Value zero = floatOf(e.builder(), type, 0);
       Value scale = floatOf(e.builder(), type, 1.0 / row.size());
-      Value sum = row.loop(zero, [&](Value x, ValueRange carried) -> Values {
-        return {arith::AddFOp::create(e.builder(), carried[0], x, kReorder)};
-      })[0];
+      Value sum = row.reduce(Combine::Sum, [](Value x) { return x; });
       Value mean = arith::MulFOp::create(e.builder(), sum, scale);
-      Value squares =
-          row.loop(zero, [&](Value x, ValueRange carried) -> Values {
-            ImplicitLocOpBuilder &b = e.builder();
-            Value d = arith::SubFOp::create(b, x, mean);
-            Value square =
-                arith::MulFOp::create(b, d, d, arith::FastMathFlags::contract);
-            return {arith::AddFOp::create(b, carried[0], square, kReorder)};
-          })[0];
+      Value squares = row.reduce(Combine::Sum, [&](Value x) -> Value {
+        ImplicitLocOpBuilder &b = e.builder();
+        Value d = arith::SubFOp::create(b, x, mean);
+        return arith::MulFOp::create(b, d, d, arith::FastMathFlags::contract);
+      });
       ImplicitLocOpBuilder &b = e.builder();
       Value epsilon = floatOf(b, type, norm.getEpsilon().convertToDouble());
       Value variance = arith::MulFOp::create(b, squares, scale);
-      Value root = emitSqrt(b, arith::AddFOp::create(b, variance, epsilon));
+      Value root = e.call(ScalarFunction::Sqrt,
+                          Value(arith::AddFOp::create(b, variance, epsilon)));
       return {mean, arith::DivFOp::create(b, floatOf(b, type, 1), root)};
     });
     Value x = e.element(norm.getInput(), index);
@@ -143,7 +121,7 @@ struct LayerNormElement
     Value y = arith::MulFOp::create(
         b, arith::SubFOp::create(b, x, statistics[0]), statistics[1]);
     if (bias)
-      return emitFma(b, y, scale, bias);
+      return LLVM::FMAOp::create(b, y, scale, bias);
     return arith::MulFOp::create(b, y, scale);
   }
 };
@@ -151,7 +129,8 @@ struct LayerNormElement
 struct CrossEntropyElement
     : ElementSourceOpInterface::ExternalModel<CrossEntropyElement,
                                               nn::CrossEntropyOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+  Value emitElement(Operation *op, ElementBuilder &e,
+                    ArrayRef<Value> index) const {
     auto loss = cast<nn::CrossEntropyOp>(op);
     RankedTensorType logits = typeOf(loss.getLogits());
     Type type = e.getComputeType(logits.getElementType());
@@ -163,14 +142,9 @@ struct CrossEntropyElement
     };
     Row row(e, loss.getLogits(), classes,
             [&](ArrayRef<Value> at) { return indexOf(at[0]); });
-    Value maximum = emitMaximum(e, row, type);
-    Value zero = floatOf(e.builder(), type, 0);
-    Value sum = row.loop(zero, [&](Value x, ValueRange carried) -> Values {
-      ImplicitLocOpBuilder &b = e.builder();
-      Value y = emitExp(b, arith::SubFOp::create(b, x, maximum),
-                        /*nonPositive=*/true);
-      return {arith::AddFOp::create(b, carried[0], y, kReorder)};
-    })[0];
+    Value maximum = emitMaximum(row);
+    Value sum = row.reduce(Combine::Sum,
+                           [&](Value x) { return emitShifted(e, x, maximum); });
     Value label = e.element(loss.getLabels(), index);
     ImplicitLocOpBuilder &b = e.builder();
     if (label.getType() != b.getI64Type())
@@ -189,14 +163,15 @@ struct CrossEntropyElement
     Value place =
         arith::SelectOp::create(b, outside, e.constantIndex(0), label);
     Value x = e.element(loss.getLogits(), indexOf(place));
+    Value logarithm = e.call(ScalarFunction::Log, sum);
     Value result = arith::SubFOp::create(
-        b, arith::AddFOp::create(b, emitLog(b, sum), maximum), x);
-    return arith::SelectOp::create(b, ignored, zero, result);
+        b, arith::AddFOp::create(b, logarithm, maximum), x);
+    return arith::SelectOp::create(b, ignored, floatOf(b, type, 0), result);
   }
 };
 } // namespace
 
-void cpu::attachNormModels(MLIRContext *context) {
+void element::attachNormModels(MLIRContext *context) {
   nn::SoftmaxOp::attachInterface<SoftmaxElement>(*context);
   nn::LayerNormOp::attachInterface<LayerNormElement>(*context);
   nn::CrossEntropyOp::attachInterface<CrossEntropyElement>(*context);

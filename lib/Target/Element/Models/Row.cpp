@@ -1,4 +1,4 @@
-// Rows: what is worth keeping, and the loops over them.
+// Rows: what is worth keeping, and how they are read.
 
 #include "Row.h"
 
@@ -28,33 +28,39 @@ static bool isCostly(Value tensor) {
   return false;
 }
 
-Row::Row(RowEmitter &emitter, Value tensor, ArrayRef<int64_t> shape,
+Row::Row(ElementBuilder &builder, Value tensor, ArrayRef<int64_t> shape,
          std::function<Values(ArrayRef<Value>)> getIndex)
-    : e(emitter), tensor(tensor), shape(shape), getIndex(std::move(getIndex)),
+    : e(builder), tensor(tensor), shape(shape), getIndex(std::move(getIndex)),
       elements(ShapedType::getNumElements(shape)) {
   if (isCostly(tensor))
-    kept = e.scratch(
-        e.getComputeType(
-            cast<RankedTensorType>(tensor.getType()).getElementType()),
-        elements);
+    kept = e.scratch(getType(), elements);
+}
+
+Type Row::getType() const {
+  return e.getComputeType(
+      cast<RankedTensorType>(tensor.getType()).getElementType());
 }
 
 Value Row::read(ArrayRef<Value> index) {
-  Type type = e.getComputeType(
-      cast<RankedTensorType>(tensor.getType()).getElementType());
   if (kept && filled)
-    return e.loadScratch(kept, e.linearize(index, shape), type);
+    return e.loadScratch(kept, e.linearize(index, shape), getType());
   Value element = e.element(tensor, getIndex(index));
   if (kept)
     e.storeScratch(element, kept, e.linearize(index, shape));
   return element;
 }
 
-Row::Values Row::loop(ValueRange initial, Body body) {
-  Values last =
-      e.loops(shape, initial, [&](ArrayRef<Value> index, ValueRange carried) {
-        return body(read(index), carried);
-      });
+Value Row::reduceAt(Combine kind,
+                    function_ref<Value(Value, ArrayRef<Value>)> term) {
+  Value result = e.reduce(
+      kind, getType(), shape,
+      [&](ArrayRef<Value> index) { return term(read(index), index); },
+      /*areNeighbours=*/true);
   filled = true;
-  return last;
+  return result;
+}
+
+Value Row::reduce(Combine kind, function_ref<Value(Value)> term) {
+  return reduceAt(
+      kind, [&](Value element, ArrayRef<Value>) { return term(element); });
 }

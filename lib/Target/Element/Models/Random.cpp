@@ -4,7 +4,6 @@
 #include "Group.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/NN/NN.h"
-#include "lib/Target/CPU/RowEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
@@ -14,7 +13,8 @@ namespace {
 struct RandomUniformElement
     : ElementSourceOpInterface::ExternalModel<RandomUniformElement,
                                               nn::RandomUniformOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+  Value emitElement(Operation *op, ElementBuilder &e,
+                    ArrayRef<Value> index) const {
     Value counter = e.element(op->getOperand(0), index);
     Value key = e.element(op->getOperand(1), index);
     ImplicitLocOpBuilder &b = e.builder();
@@ -51,6 +51,6 @@ struct RandomUniformElement
 };
 } // namespace
 
-void cpu::attachRandomModels(MLIRContext *context) {
+void element::attachRandomModels(MLIRContext *context) {
   nn::RandomUniformOp::attachInterface<RandomUniformElement>(*context);
 }

@@ -4,7 +4,6 @@
 #include "Group.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/NN/NN.h"
-#include "lib/Target/CPU/RowEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/DialectRegistry.h"
 
@@ -14,7 +13,7 @@ using namespace accel;
 namespace {
 struct ConstantElement
     : ElementSourceOpInterface::ExternalModel<ConstantElement, nn::ConstantOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value>) const {
+  Value emitElement(Operation *op, ElementBuilder &e, ArrayRef<Value>) const {
     auto value = cast<DenseElementsAttr>(cast<nn::ConstantOp>(op).getValue());
     Type element = value.getElementType();
     Type type = e.getComputeType(element);
@@ -33,7 +32,8 @@ struct ConstantElement
 
 struct IotaElement
     : ElementSourceOpInterface::ExternalModel<IotaElement, nn::IotaOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+  Value emitElement(Operation *op, ElementBuilder &e,
+                    ArrayRef<Value> index) const {
     auto iota = cast<nn::IotaOp>(op);
     ImplicitLocOpBuilder &b = e.builder();
     Value at = e.add(index[iota.getDim()],
@@ -48,7 +48,7 @@ struct IotaElement
 };
 } // namespace
 
-void cpu::attachStateModels(MLIRContext *context) {
+void element::attachStateModels(MLIRContext *context) {
   nn::ConstantOp::attachInterface<ConstantElement>(*context);
   nn::IotaOp::attachInterface<IotaElement>(*context);
 }

@@ -1,17 +1,17 @@
 // The ElementSource interface for the nn ops.
 
-#ifndef ACCEL_LIB_TARGET_CPU_MODELS_H
-#define ACCEL_LIB_TARGET_CPU_MODELS_H
+#ifndef ACCEL_LIB_TARGET_ELEMENT_MODELS_H
+#define ACCEL_LIB_TARGET_ELEMENT_MODELS_H
 
 namespace mlir {
 class DialectRegistry;
 } // namespace mlir
 
-namespace accel::cpu {
+namespace accel::element {
 
 /// Attaches an ElementSource model to every nn op that a kernel may contain.
 void registerElementSourceModels(mlir::DialectRegistry &registry);
 
-} // namespace accel::cpu
+} // namespace accel::element
 
-#endif // ACCEL_LIB_TARGET_CPU_MODELS_H
+#endif // ACCEL_LIB_TARGET_ELEMENT_MODELS_H

@@ -2,15 +2,14 @@
 // the check that an index is within its table.
 
 #include "Group.h"
-#include "Scatter.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/NN/NN.h"
-#include "lib/Target/CPU/RowEmitter.h"
+#include "lib/Target/Element/Scatter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace accel;
-using Values = RowEmitter::Values;
+using Values = ElementBuilder::Values;
 
 static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
@@ -23,7 +22,8 @@ using ElementModel = ElementSourceOpInterface::ExternalModel<Model, Op>;
 /// Dimensions that were split or joined are matched in groups of equal product:
 /// those that stay keep their index.
 struct ReshapeElement : ElementModel<ReshapeElement, nn::ReshapeOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+  Value emitElement(Operation *op, ElementBuilder &e,
+                    ArrayRef<Value> index) const {
     ArrayRef<int64_t> from = shapeOf(op->getOperand(0));
     ArrayRef<int64_t> to = shapeOf(op->getResult(0));
     Values source;
@@ -57,7 +57,8 @@ struct ReshapeElement : ElementModel<ReshapeElement, nn::ReshapeOp> {
 };
 
 struct TransposeElement : ElementModel<TransposeElement, nn::TransposeOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+  Value emitElement(Operation *op, ElementBuilder &e,
+                    ArrayRef<Value> index) const {
     Values source(index.size());
     for (auto [dim, from] :
          llvm::enumerate(cast<nn::TransposeOp>(op).getPermutation()))
@@ -67,7 +68,8 @@ struct TransposeElement : ElementModel<TransposeElement, nn::TransposeOp> {
 };
 
 struct BroadcastElement : ElementModel<BroadcastElement, nn::BroadcastOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+  Value emitElement(Operation *op, ElementBuilder &e,
+                    ArrayRef<Value> index) const {
     ArrayRef<int64_t> from = shapeOf(op->getOperand(0));
     Values source(index.take_back(from.size()));
     for (auto [at, size] : llvm::zip_equal(source, from))
@@ -78,12 +80,14 @@ struct BroadcastElement : ElementModel<BroadcastElement, nn::BroadcastOp> {
 };
 
 /// start + at · step, where a negative step counts down.
-static Value stepIndex(RowEmitter &e, Value at, int64_t start, int64_t step) {
+static Value stepIndex(ElementBuilder &e, Value at, int64_t start,
+                       int64_t step) {
   return e.add(e.mul(at, step), e.constantIndex(start));
 }
 
 struct SliceElement : ElementModel<SliceElement, nn::SliceOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+  Value emitElement(Operation *op, ElementBuilder &e,
+                    ArrayRef<Value> index) const {
     auto slice = cast<nn::SliceOp>(op);
     Values source;
     for (size_t dim = 0; dim < index.size(); ++dim)
@@ -95,7 +99,8 @@ struct SliceElement : ElementModel<SliceElement, nn::SliceOp> {
 
 /// How much of what an index takes lies in [first, first + size).
 enum class Within { None, Some, All };
-static Within isWithin(RowEmitter &e, Value at, int64_t first, int64_t size) {
+static Within isWithin(ElementBuilder &e, Value at, int64_t first,
+                       int64_t size) {
   auto range = e.getRange(at);
   if (!range)
     return Within::Some;
@@ -106,7 +111,7 @@ static Within isWithin(RowEmitter &e, Value at, int64_t first, int64_t size) {
 }
 
 /// at - first, held within [0, size): what lies outside is not selected.
-static Value clampedIndex(RowEmitter &e, Value at, int64_t first,
+static Value clampedIndex(ElementBuilder &e, Value at, int64_t first,
                           int64_t size) {
   ImplicitLocOpBuilder &b = e.builder();
   Value moved = e.add(at, e.constantIndex(-first));
@@ -119,7 +124,8 @@ static Value clampedIndex(RowEmitter &e, Value at, int64_t first,
 }
 
 struct ConcatElement : ElementModel<ConcatElement, nn::ConcatOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+  Value emitElement(Operation *op, ElementBuilder &e,
+                    ArrayRef<Value> index) const {
     auto concat = cast<nn::ConcatOp>(op);
     int64_t dim = concat.getDim(), first = 0;
     Value result;
@@ -157,7 +163,8 @@ struct ConcatElement : ElementModel<ConcatElement, nn::ConcatOp> {
 };
 
 struct PadElement : ElementModel<PadElement, nn::PadOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+  Value emitElement(Operation *op, ElementBuilder &e,
+                    ArrayRef<Value> index) const {
     auto pad = cast<nn::PadOp>(op);
     ImplicitLocOpBuilder &b = e.builder();
     ArrayRef<int64_t> from = shapeOf(pad.getInput());
@@ -189,7 +196,7 @@ struct PadElement : ElementModel<PadElement, nn::PadOp> {
 
 /// The table index that `indices` holds at `index`: checked, negative ones
 /// counted from the end or refused, and 0 if it is refused.
-static Value readIndex(RowEmitter &e, Value indices, ArrayRef<Value> index,
+static Value readIndex(ElementBuilder &e, Value indices, ArrayRef<Value> index,
                        int64_t size, bool nonNegative = false) {
   // Not the key of the element itself: what is allowed belongs to this one.
   static const char key = 0;
@@ -218,7 +225,8 @@ static Value readIndex(RowEmitter &e, Value indices, ArrayRef<Value> index,
 }
 
 struct GatherElement : ElementModel<GatherElement, nn::GatherOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+  Value emitElement(Operation *op, ElementBuilder &e,
+                    ArrayRef<Value> index) const {
     auto gather = cast<nn::GatherOp>(op);
     size_t dim = gather.getDim();
     size_t rank = gather.getIndices().getType().getRank();
@@ -237,7 +245,7 @@ static ArrayRef<int64_t> getOwnIndices(nn::ScatterAddOp scatter) {
 }
 
 /// The row of the table that the index at `place` of a batch names.
-static Value getRow(RowEmitter &e, nn::ScatterAddOp scatter,
+static Value getRow(ElementBuilder &e, nn::ScatterAddOp scatter,
                     ArrayRef<Value> batch, Value place) {
   Values at(batch);
   llvm::append_range(at, e.delinearize(place, getOwnIndices(scatter)));
@@ -246,40 +254,19 @@ static Value getRow(RowEmitter &e, nn::ScatterAddOp scatter,
 }
 
 /// Whether the index at `place` of a batch names a row of its table.
-static Value isNamedBy(RowEmitter &e, nn::ScatterAddOp scatter,
+static Value isNamedBy(ElementBuilder &e, nn::ScatterAddOp scatter,
                        ArrayRef<Value> batch, Value place, Value row) {
   return arith::CmpIOp::create(e.builder(), arith::CmpIPredicate::eq,
                                getRow(e, scatter, batch, place), row);
 }
 
-/// Keeps, of `count` candidates, those that `isWanted`; null values where
-/// scratch has no room for `most`.
-static Values keepPlaces(RowEmitter &e, Value count, int64_t most,
-                         llvm::function_ref<Value(Value number)> getPlace,
-                         llvm::function_ref<Value(Value place)> isWanted) {
-  Value places = e.scratch(e.builder().getI64Type(), most);
-  if (!places)
-    return {Value(), Value()};
-  Value zero = e.constantIndex(0), one = e.constantIndex(1);
-  Value end = e.loop(
-      zero, count, zero, [&](Value number, ValueRange carried) -> Values {
-        Value place = getPlace(number);
-        Value wanted = isWanted(place);
-        // Overwritten by the next one if it does not count.
-        e.storeScratch(place, places, carried[0]);
-        ImplicitLocOpBuilder &b = e.builder();
-        return {arith::AddIOp::create(
-            b, carried[0], arith::SelectOp::create(b, wanted, one, zero))};
-      })[0];
-  return {places, end};
-}
 } // namespace
 
-Values cpu::findUpdatesWithin(RowEmitter &e, nn::ScatterAddOp scatter,
-                              Value first, Value last) {
+Values element::findUpdatesWithin(ElementBuilder &e, nn::ScatterAddOp scatter,
+                                  Value first, Value last) {
   int64_t count = ShapedType::getNumElements(shapeOf(scatter.getIndices()));
-  return keepPlaces(
-      e, e.constantIndex(count), count, [](Value number) { return number; },
+  auto [places, found] = e.filter(
+      e.constantIndex(count), count, [](Value number) { return number; },
       [&](Value place) -> Value {
         Value row = getRow(e, scatter, /*batch=*/{}, place);
         ImplicitLocOpBuilder &b = e.builder();
@@ -287,27 +274,29 @@ Values cpu::findUpdatesWithin(RowEmitter &e, nn::ScatterAddOp scatter,
             b, arith::CmpIOp::create(b, arith::CmpIPredicate::sge, row, first),
             arith::CmpIOp::create(b, arith::CmpIPredicate::slt, row, last));
       });
+  return {places, found};
 }
 
 /// Of a batch's indices, those that name `row`.
-static Values findInBatch(RowEmitter &e, nn::ScatterAddOp scatter,
+static Values findInBatch(ElementBuilder &e, nn::ScatterAddOp scatter,
                           ArrayRef<Value> batch, Value row, ValueRange near) {
   int64_t count = ShapedType::getNumElements(getOwnIndices(scatter));
   Values key(batch);
   key.push_back(row);
   return e.once(scatter.getOperation(), key, [&]() -> Values {
     Type i64 = e.builder().getI64Type();
-    return keepPlaces(
-        e, near.empty() ? e.constantIndex(count) : near[1], count,
+    auto [places, found] = e.filter(
+        near.empty() ? e.constantIndex(count) : near[1], count,
         [&](Value number) {
           return near.empty() ? number : e.loadScratch(near[0], number, i64);
         },
         [&](Value place) { return isNamedBy(e, scatter, batch, place, row); });
+    return {places, found};
   });
 }
 
-Values cpu::findUpdates(RowEmitter &e, nn::ScatterAddOp scatter, Value row,
-                        ValueRange near) {
+Values element::findUpdates(ElementBuilder &e, nn::ScatterAddOp scatter,
+                            Value row, ValueRange near) {
   return findInBatch(e, scatter, /*batch=*/{}, row, near);
 }
 
@@ -315,7 +304,8 @@ namespace {
 /// Which indices name a row of the table is found once per row; most rows are
 /// named by none.
 struct ScatterAddElement : ElementModel<ScatterAddElement, nn::ScatterAddOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+  Value emitElement(Operation *op, ElementBuilder &e,
+                    ArrayRef<Value> index) const {
     auto scatter = cast<nn::ScatterAddOp>(op);
     size_t dim = scatter.getDim();
     ArrayRef<Value> batch = index.take_front(scatter.getBatchDims());
@@ -354,7 +344,8 @@ struct ScatterAddElement : ElementModel<ScatterAddElement, nn::ScatterAddOp> {
 };
 
 struct GatherNdElement : ElementModel<GatherNdElement, nn::GatherNdOp> {
-  Value emitElement(Operation *op, RowEmitter &e, ArrayRef<Value> index) const {
+  Value emitElement(Operation *op, ElementBuilder &e,
+                    ArrayRef<Value> index) const {
     auto gather = cast<nn::GatherNdOp>(op);
     size_t batch = gather.getBatchDims();
     ArrayRef<int64_t> table = shapeOf(gather.getTable());
@@ -373,7 +364,7 @@ struct GatherNdElement : ElementModel<GatherNdElement, nn::GatherNdOp> {
 };
 } // namespace
 
-void cpu::attachShapeModels(MLIRContext *context) {
+void element::attachShapeModels(MLIRContext *context) {
   nn::ReshapeOp::attachInterface<ReshapeElement>(*context);
   nn::TransposeOp::attachInterface<TransposeElement>(*context);
   nn::BroadcastOp::attachInterface<BroadcastElement>(*context);

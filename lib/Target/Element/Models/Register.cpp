@@ -1,6 +1,6 @@
 // Attaches the models of all op groups when the nn dialect is loaded.
 
-#include "lib/Target/CPU/Models.h"
+#include "lib/Target/Element/Models.h"
 
 #include "Group.h"
 #include "dialects/NN/NN.h"
@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace accel;
 
-void cpu::registerElementSourceModels(DialectRegistry &registry) {
+void element::registerElementSourceModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
     attachElementwiseModels(context);
     attachShapeModels(context);
