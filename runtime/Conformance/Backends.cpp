@@ -6,6 +6,7 @@
 
 #include "../test/Unit/Runtime/TinyExecutable.h"
 #include "../test/Unit/Runtime/WalledDevice.h"
+#include "test/ModelDevice/ModelDevice.h"
 
 namespace accel::rt::conformance {
 namespace {
@@ -25,6 +26,13 @@ Status makeWalled(Instance &instance) {
   ACCEL_RT_RETURN_IF_ERROR(makeCpu(instance));
   instance.device =
       std::make_unique<test::WalledDevice>(std::move(instance.device));
+  return Status();
+}
+
+Status makeModel(Instance &instance) {
+  ACCEL_RT_RETURN_IF_ERROR(makeWalled(instance));
+  instance.device = std::make_unique<model::ModelDevice>(
+      std::move(instance.device), model::ModelOptions());
   return Status();
 }
 
@@ -52,6 +60,10 @@ const std::vector<Backend> &backends() {
   static const std::vector<Backend> table = {
       {"cpu", makeCpu, {}},
       {"walled", makeWalled, {}},
+      {"model",
+       makeModel,
+       {{"EndsItsWaitsWhenTheRunIsOver",
+         "it refuses a wait whose record was not enqueued before it"}}},
       {"null",
        makeNull,
        {{"KeepsWhatIsUploaded", "its arenas have no memory behind them"},

@@ -65,7 +65,7 @@ protected:
     CalmWatcher watcher;
     std::unique_ptr<Streams> streams;
     ACCEL_RT_RETURN_IF_ERROR(device().makeStreams(
-        {{"compute"}, 0, 1, addresses.size()}, watcher, streams));
+        {{"compute"}, nullptr, 0, 1, addresses.size()}, watcher, streams));
     Step step;
     step.work = &work;
     streams->enqueue(step, {1, 0});

@@ -29,7 +29,8 @@ class StreamConformance : public DeviceConformance {
 protected:
   void make() {
     Status status = device().makeStreams(
-        {{"compute", "comm"}, 2, /*capacity=*/36, 2}, watcher, streams);
+        {{"compute", "comm"}, nullptr, 2, /*capacity=*/36, 2}, watcher,
+        streams);
     ASSERT_TRUE(status.ok()) << status.message();
   }
   Work &add(std::vector<Place> places = {}) {

@@ -9,7 +9,11 @@ namespace accel::rt {
 
 static const DeviceKind kDevices[] = {
     {"cpu", /*executes=*/true, cpu::checkMachine, cpu::makeDevice},
-    {"null", /*executes=*/false, null::checkMachine, null::makeDevice}};
+    {"null", /*executes=*/false, null::checkMachine,
+     [](const ExecutableFile &file, ThreadPool &pool,
+        std::atomic<uint64_t> *populated, std::unique_ptr<Device> &device) {
+       return null::makeDevice(file, pool, populated, device);
+     }}};
 
 const DeviceKind *findDevice(const std::string &name) {
   for (const DeviceKind &device : kDevices)

@@ -6,6 +6,8 @@
 
 #include "accel-rt/Device.h"
 
+#include <functional>
+
 namespace accel::rt {
 
 struct DeviceKind {
@@ -18,9 +20,10 @@ struct DeviceKind {
   /// Makes one for a rank. `pool` must outlive it; `populated` grows with the
   /// bytes of the arenas that have got memory: for large ones that takes
   /// seconds.
-  Status (*make)(const ExecutableFile &file, ThreadPool &pool,
-                 std::atomic<uint64_t> *populated,
-                 std::unique_ptr<Device> &device);
+  std::function<Status(const ExecutableFile &file, ThreadPool &pool,
+                       std::atomic<uint64_t> *populated,
+                       std::unique_ptr<Device> &device)>
+      make;
 };
 
 /// The row of that name; null if there is none.

@@ -84,6 +84,7 @@ Status Executor::prepare(const ExecutableFile &file) {
   ACCEL_RT_RETURN_IF_ERROR(fillConstants(file));
   microBatches = file.plan().microBatches;
   plan.names = {"compute"};
+  plan.program = &program;
   plan.capacity = kEnqueuedAtOnce;
   ACCEL_RT_RETURN_IF_ERROR(bindBodies());
   for (const Entry &entry : program.entries) {

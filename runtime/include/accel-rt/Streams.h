@@ -149,6 +149,8 @@ public:
 /// What streams are made for.
 struct StreamPlan {
   std::vector<std::string> names;
+  /// Whose commands Work::number counts; null where works are no program's.
+  const Program *program = nullptr;
   size_t events = 0;
   /// Steps and replays between two joins, and views of a step, at most.
   size_t capacity = 0, mostViews = 0;

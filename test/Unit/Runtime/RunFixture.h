@@ -7,6 +7,7 @@
 #include "Data/OpenTensor.h"
 #include "TinyExecutable.h"
 #include "accel-rt/Runtime.h"
+#include "test/ModelDevice/ModelDevice.h"
 
 #include <gmock/gmock.h>
 
@@ -47,8 +48,11 @@ inline size_t countFiles(const std::string &path) {
 }
 
 /// A tiny executable on disk with its input, and what running it says.
+/// On the CPU, or on the model device where the environment says so
+/// (test/ModelDevice/ModelDevice.h).
 class RunTest : public ::testing::Test {
 protected:
+  RunTest() { options.ownDevice = model::modelDeviceOfEnvironment(); }
   void write(const Executable &executable,
              const std::vector<SectionData> &sections = tinySections()) {
     Status status =

@@ -68,12 +68,22 @@ TEST_F(Wall, TrainsSavesAndResumes) {
   options.dataType = "uint16";
   options.dataLabels = "same";
   options.poison = true;
-  Left cpu = runOn(nullptr), walled = runOn(&walledDevice());
+  Left cpu = runOn(nullptr);
   EXPECT_GT(cpu.size(), 10u);
   EXPECT_EQ(losses.size(), 4u);
-  for (const auto &[name, bytes] : cpu)
-    EXPECT_TRUE(walled[name] == bytes) << name << " differs";
-  EXPECT_EQ(walled.size(), cpu.size());
+  auto compare = [&](const DeviceKind &device) {
+    Left other = runOn(&device);
+    for (const auto &[name, bytes] : cpu)
+      EXPECT_TRUE(other[name] == bytes) << name << " differs";
+    EXPECT_EQ(other.size(), cpu.size());
+  };
+  compare(walledDevice());
+  // Behind the wall, too, and whatever order events allow.
+  for (const char *order : {"seed:1", "last", "starve:1"}) {
+    model::ModelOptions asked;
+    ASSERT_TRUE(model::Order::parse(order, asked.order).ok());
+    compare(model::modelDevice(asked));
+  }
 }
 
 TEST_F(Wall, TrainsWithoutSharedControl) {

@@ -1,0 +1,47 @@
+// The first half of a model of a GPU, for tests: an asynchronous device whose
+// addresses mean nothing to the host. What it runs is the CPU's; when it runs
+// it, and what it refuses, is what a device of its own would do at its worst
+// (ModelStreams.h, ModelMemory.h).
+
+#ifndef ACCEL_TEST_MODELDEVICE_MODELDEVICE_H
+#define ACCEL_TEST_MODELDEVICE_MODELDEVICE_H
+
+#include "Device/Devices.h"
+#include "ModelMemory.h"
+#include "ModelOptions.h"
+
+namespace accel::rt::model {
+
+class ModelDevice : public Device {
+public:
+  /// `inner` computes; its tasks must be HostTasks.
+  ModelDevice(std::unique_ptr<Device> inner, ModelOptions options)
+      : inner(std::move(inner)), options(std::move(options)) {}
+
+  const char *name() const override { return "model"; }
+  Status allocate(const ArenaPlan &arena, Address &address) override;
+  uint64_t allocatedBytes() const override { return inner->allocatedBytes(); }
+  Status share(void *host, uint64_t bytes, Address &address) override;
+  Status upload(Address target, const void *source, const Rows &rows) override;
+  Status download(void *target, Address source, const Rows &rows) override;
+  Status fill(Address target, int byte, const Rows &rows) override;
+  Status prepare(const Command &command, std::unique_ptr<Task> &task) override;
+  Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
+                     std::unique_ptr<Streams> &streams) override;
+
+private:
+  std::unique_ptr<Device> inner;
+  ModelOptions options;
+  ModelMemory memory;
+};
+
+/// A row for the table of devices, in the place of the CPU's.
+DeviceKind modelDevice(ModelOptions options);
+
+/// The row with the order that the environment's ACCEL_MODEL_ORDER says; null
+/// where it says none. An order that is none ends the process.
+const DeviceKind *modelDeviceOfEnvironment();
+
+} // namespace accel::rt::model
+
+#endif // ACCEL_TEST_MODELDEVICE_MODELDEVICE_H

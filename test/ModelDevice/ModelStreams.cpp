@@ -1,0 +1,224 @@
+// Enqueueing, and the inspection of what was enqueued.
+
+#include "ModelStreams.h"
+
+#include "Runner.h"
+
+namespace accel::rt::model {
+
+ModelStreams::ModelStreams(const StreamPlan &plan, StreamWatcher &watcher,
+                           const ModelOptions &options, ModelMemory &memory)
+    : watcher(watcher), options(options), memory(memory), order(options.order),
+      numStreams(plan.names.size()), timeline(numStreams, plan.events),
+      joined(numStreams) {
+  memory.setStreams(true);
+  if (!plan.program)
+    return;
+  infos = describeProgram(*plan.program);
+  program = plan.program->name;
+}
+
+const CommandInfo *ModelStreams::infoOf(const Work &work) const {
+  size_t number = static_cast<size_t>(work.number);
+  if (number < infos.size())
+    return &infos[number];
+  if (work.kind == Work::Kind::Device)
+    return &static_cast<ModelTask &>(*work.task).info;
+  return nullptr;
+}
+
+std::string ModelStreams::describe(const CommandInfo &info,
+                                   const Event &event) const {
+  return info.describe() +
+         (event.microBatch < 0
+              ? ""
+              : " on micro-batch " + std::to_string(event.microBatch));
+}
+
+bool ModelStreams::isDropped(const Work &work) const {
+  return program == options.program && options.lost.count(work.number);
+}
+
+void ModelStreams::refuse(Status status, const Node *node) {
+  if (status.ok() || !failure.status.ok())
+    return;
+  const CommandInfo *info = infoOf(*node->step.work);
+  failure = {Status::error((info ? describe(*info, node->event) : "a command") +
+                           " " + status.message()),
+             node->step.work};
+}
+
+void ModelStreams::enqueue(const Step &step, Turn turn) {
+  hasBegun = true;
+  bool isLost = isDropped(*step.work);
+  if (!failure.status.ok() || (isLost && step.work->kind != Work::Kind::Wait))
+    return;
+  refuse(timeline.add(step, turn, isLost), timeline.last());
+  memory.setUnderWay(timeline.nodes().size());
+}
+
+Status ModelStreams::capture(const std::vector<Step> &steps,
+                             std::unique_ptr<Graph> &graph) {
+  if (hasBegun)
+    return Status::error("captures a segment after commands were enqueued");
+  std::vector<Step> kept;
+  std::vector<bool> isLost;
+  for (const Step &step : steps) {
+    const CommandInfo *info = infoOf(*step.work);
+    if (info && info->isFile && !step.work->isPoison)
+      return Status::error("captures a " + info->describe() +
+                           ", which reads or writes a file: no graph has it");
+    isLost.push_back(isDropped(*step.work));
+    if (isLost.back() && step.work->kind != Work::Kind::Wait) {
+      isLost.pop_back();
+      continue;
+    }
+    kept.push_back(step);
+  }
+  auto made = std::make_unique<Captured>();
+  ACCEL_RT_RETURN_IF_ERROR(timeline.capture(kept, isLost, *made));
+  graph = std::move(made);
+  return Status();
+}
+
+void ModelStreams::replay(Graph &graph, Turn turn) {
+  hasBegun = true;
+  if (!failure.status.ok())
+    return;
+  refuse(timeline.replay(static_cast<Captured &>(graph), turn),
+         timeline.last());
+  memory.setUnderWay(timeline.nodes().size());
+}
+
+Failure ModelStreams::join() {
+  if (failure.status.ok())
+    failure = inspect();
+  if (failure.status.ok())
+    failure = Runner(timeline.nodes(), numStreams, order, watcher,
+                     [this](const Work &work) { return infoOf(work); })
+                  .run();
+  if (!failure.status.ok() && failure.status.message() != kAbortedMessage)
+    watcher.fails();
+  joined = timeline.counts();
+  timeline.clear();
+  memory.setUnderWay(0);
+  for (size_t stream = 0; stream < numStreams; ++stream)
+    watcher.rests(stream);
+  return failure;
+}
+
+Failure ModelStreams::inspect() {
+  const auto &nodes = timeline.nodes();
+  // A node stands behind earlier ones only.
+  std::vector<Clock> clocks;
+  for (const Node &node : nodes) {
+    Clock clock = joined;
+    for (size_t before : node.behind)
+      for (size_t stream = 0; stream < numStreams; ++stream)
+        clock[stream] = std::max(clock[stream], clocks[before][stream]);
+    if (node.isLost)
+      countLost(node, clock);
+    const CommandInfo *info = infoOf(*node.step.work);
+    if (info && options.inspects)
+      if (Status status = touch(node, *info, clock); !status.ok())
+        return {std::move(status), node.step.work};
+    clock[node.event.stream] = node.event.index;
+    clocks.push_back(std::move(clock));
+  }
+  return {};
+}
+
+void ModelStreams::countLost(const Node &node, const Clock &clock) const {
+  if (!options.lostWaits)
+    return;
+  ++options.lostWaits->seen;
+  if (node.lostRecord == kNone) {
+    ++options.lostWaits->implied; // by a join
+    return;
+  }
+  const Event &record = timeline.nodes()[node.lostRecord].event;
+  options.lostWaits->implied += clock[record.stream] >= record.index;
+}
+
+Status ModelStreams::touch(const Node &node, const CommandInfo &info,
+                           const Clock &clock) {
+  const Work &work = *node.step.work;
+  History &history = memory.history();
+  Status status;
+  auto forBytes = [&](const std::vector<ViewAccess> &views, size_t i,
+                      bool writes, auto &&f) {
+    Address at = work.places[i].at(node.microBatch);
+    views[i].runs.forEach([&](int64_t begin, int64_t end) {
+      std::optional<Conflict> conflict =
+          status.ok() ? f((at + begin).value, (at + end).value) : std::nullopt;
+      if (conflict)
+        status = tell(*conflict, views[i], info, node, writes);
+    });
+  };
+  if (work.isPoison) {
+    for (size_t i = 0; i < info.releases.size(); ++i)
+      forBytes(info.releases, i, true, [&](uint64_t begin, uint64_t end) {
+        return history.release(begin, end, node.event, clock);
+      });
+    return status;
+  }
+  // Ranks meet in the order in which they come to collectives.
+  if (info.isCollective) {
+    if (lastCollective && clock[lastCollective->stream] < lastCollective->index)
+      return Status::error(
+          "found two collectives that no event orders, so that ranks may meet "
+          "in another order: " +
+          describe(info, node.event) + " and " +
+          describe(infos[static_cast<size_t>(lastCollective->command)],
+                   *lastCollective));
+    lastCollective = node.event;
+  }
+  for (size_t i = 0; i < info.views.size(); ++i) {
+    const ViewAccess &view = info.views[i];
+    if (view.access == Access::Read || view.access == Access::Both)
+      forBytes(info.views, i, false, [&](uint64_t begin, uint64_t end) {
+        return history.read(begin, end, node.event, clock, view.root,
+                            !view.isScratch);
+      });
+  }
+  for (size_t i = 0; i < info.views.size(); ++i) {
+    const ViewAccess &view = info.views[i];
+    if (view.access == Access::Write || view.access == Access::Both)
+      forBytes(info.views, i, true, [&](uint64_t begin, uint64_t end) {
+        return history.write(begin, end, node.event, clock, view.root);
+      });
+  }
+  return status;
+}
+
+Status ModelStreams::tell(const Conflict &conflict, const ViewAccess &view,
+                          const CommandInfo &info, const Node &node,
+                          bool writes) const {
+  std::string what = describe(info, node.event) +
+                     (writes ? " writes " : " reads ") +
+                     memory.describe(conflict.begin, conflict.end);
+  if (!view.buffer.empty())
+    what += ", in buffer " + inQuotes(view.buffer);
+  if (conflict.kind == Conflict::Kind::Unwritten)
+    return Status::error(what + ", which nothing has written");
+  std::string other = "a command";
+  if (conflict.other.command >= 0) {
+    // Works of a test that are no program's are not told apart.
+    size_t number = static_cast<size_t>(conflict.other.command);
+    if (number < infos.size())
+      other = describe(infos[number], conflict.other);
+  }
+  switch (conflict.kind) {
+  case Conflict::Kind::Released:
+    return Status::error(what + ", which " + other + " has released");
+  case Conflict::Kind::Overwritten:
+    return Status::error(what + ", which " + other +
+                         " has written through another buffer");
+  default:
+    return Status::error("found a race: " + what + ", and " + other +
+                         (conflict.otherWrites ? " writes" : " reads") +
+                         " them, and no event orders the two");
+  }
+}
+
+} // namespace accel::rt::model
