@@ -194,6 +194,9 @@ FailureOr<Choice> GroupRules::decide(nn::StateOp state, bool isOuter) {
     choice.why["optimizer"] =
         ("'" + rule.optimizer.kind->name + "' is of matrices of hidden layers")
             .str();
+  if (own.kind->name == rule.optimizer.kind->ofOthers &&
+      rule.optimizer.values.isSet("adam_lr"))
+    choice.why["lr_multiplier"] = "optimizer.adam_lr";
   Decay ofAll = decay.decide(names, shape);
   choice.why["weight_decay"] = ofAll.why;
   bool saysDecay = false;

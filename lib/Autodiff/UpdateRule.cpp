@@ -182,7 +182,8 @@ bool accel::autodiff::isGroupKey(StringRef key) {
   return key.starts_with("groups[");
 }
 
-/// Numbers of the same name stay as they are.
+/// Numbers of the same name stay as they are; the rate of those that another
+/// optimizer has beside this one may be said by itself.
 static OptimizerRule changeKind(const OptimizerRule &rule,
                                 const OptimizerKind &kind) {
   OptimizerRule own{&kind, kind.getDefaults()};
@@ -196,6 +197,8 @@ static OptimizerRule changeKind(const OptimizerRule &rule,
     else
       own.values.set(one.name, rule.values.get(one.name));
   }
+  if (kind.name == rule.kind->ofOthers && rule.values.isSet("adam_lr"))
+    own.values.set("lr", rule.values.get("adam_lr"));
   return own;
 }
 

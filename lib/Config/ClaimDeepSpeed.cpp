@@ -2,6 +2,7 @@
 
 #include "lib/Autodiff/UpdateRule.h"
 #include "lib/Config/ClaimFile.h"
+#include "lib/Config/ClaimMuon.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -156,7 +157,9 @@ bool Claims::rateOfScheduler() {
                    "WarmupDecayLR's, where warmup_max_lr is absent");
   const Setting *by = peak ? peak : type;
   for (Setting &setting : file.settings)
-    if (setting.path == "optimizer.params.lr")
+    if (setting.path == "optimizer.params.lr" ||
+        setting.path == "optimizer.params.muon_lr" ||
+        setting.path == "optimizer.params.adam_lr")
       setting.idle = "DeepSpeed's scheduler sets the rate: '" + by->path +
                      "' at " + by->place.str();
   return true;
@@ -171,6 +174,8 @@ Error Claims::optimizer() {
   }
   if (Error error = refuseForeign("optimizer", *type))
     return error;
+  if (Error error = refuseOfMuon(file, *type))
+    return error;
   const std::string *set = ledger.findSet("optimizer.type");
   bool sgd = type->value == "SGD";
   const Setting *mode = said("optimizer.params.adam_w_mode");
@@ -181,8 +186,13 @@ Error Claims::optimizer() {
                : decoupled             ? "adamw"
                : type->value == "Adam" ? "adam"
                : type->value == "Lion" ? "lion"
+               : type->value == "Muon" ? "muon"
                                        : type->value);
-  if (!rateOfScheduler())
+  bool muon = set ? *set == "muon" : type->value == "Muon";
+  bool ownRate = rateOfScheduler();
+  if (muon)
+    claimMuonOfDeepSpeed(file, ledger, ownRate);
+  if (!ownRate && !(muon && said("optimizer.params.muon_lr")))
     number("optimizer.lr", "optimizer.params.lr", "0.001",
            isAuto("optimizer.params.lr")
                ? "auto: no --set, DummyOptim's default"
@@ -294,7 +304,9 @@ Error Claims::scheduler() {
 }
 
 Error accel::config::claimDeepSpeed(File &file, Ledger &ledger) {
-  claimRows(file, ledger, [](const Setting &) { return true; });
+  claimRows(file, ledger, [&](const Setting &setting) {
+    return !isLeftOutByMuon(file, setting);
+  });
   Claims claims(file, ledger);
   Error errors = joinErrors(claims.zero(), claims.precision());
   claims.tensorParallel();

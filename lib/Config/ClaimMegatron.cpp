@@ -2,6 +2,7 @@
 // arguments.
 
 #include "lib/Config/ClaimFile.h"
+#include "lib/Config/ClaimMuon.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -388,5 +389,6 @@ Error accel::config::claimMegatron(File &file, Ledger &ledger, Layout &layout) {
   claims.sequences();
   claims.zero();
   claims.update();
-  return joinErrors(claims.schedule(), claims.decay());
+  Error errors = joinErrors(claims.schedule(), claims.decay());
+  return joinErrors(std::move(errors), claimMuonOfMegatron(file, ledger));
 }

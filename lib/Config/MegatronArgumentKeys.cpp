@@ -115,8 +115,10 @@ static constexpr Key kKeys[] = {
           "moments are in the memory of the CPU already"),
     // The update.
     done("--optimizer", "adam,sgd,muon,dist_muon,lion,soap,adaptive_muon",
-         "adam", "adam: AdamW, whose decay is decoupled in Megatron-LM; sgd")
-        .only("adam|sgd")
+         "adam",
+         "adam: AdamW, whose decay is decoupled in Megatron-LM; sgd; muon, "
+         "beside AdamW for what is no matrix of a hidden layer")
+        .only("adam|sgd|muon")
         .orSet("optimizer.type")
         .beware("adam is AdamW"),
     done("--lr", "number>=0", "null", "optimizer.lr").sets("optimizer.lr"),

@@ -11,9 +11,11 @@ static constexpr Key kOptimizer[] = {
          "~Adam,AdamW,SGD,Adagrad,Lamb,Lion,OneBitAdam,OneBitLamb,ZeroOneAdam,"
          "Muon,MuAdam,MuAdamW,MuSGD,FusedAdam,CPUAdam",
          "required", "the update, as --optimizer")
-        .only("Adam|AdamW|SGD|Lion")
+        .only("Adam|AdamW|SGD|Lion|Muon")
         .orSet("optimizer.type")
-        .beware("Adam is AdamW unless params.adam_w_mode is false"),
+        .beware("Adam is AdamW unless params.adam_w_mode is false; of Muon a "
+                "table of lookups or a head is Adam's if its name has embed or "
+                "lm_head, here always"),
     done("params", "%optimizer.params", "{}", "the update's settings"),
     noted("legacy_fusion", "bool", "false",
           "updates are fused by the compiler"),
@@ -69,10 +71,16 @@ static constexpr Key kOptimizerParams[] = {
     other("max_coeff", "read by Lamb"),
     other("min_coeff", "read by Lamb"),
     other("eps_inside_sqrt", "read by Lamb"),
-    other("muon_lr", "read by Muon"),
-    other("adam_lr", "read by Muon"),
-    other("ns_method", "read by Muon"),
-    other("per_head_muon", "read by Muon"),
+    done("muon_lr", "number>=0", "lr, else 0.02",
+         "optimizer.lr of Muon, before params.lr"),
+    done("adam_lr", "number>=0", "lr, else 0.0003",
+         "optimizer.adam_lr of Muon, before params.lr: the rate of what is no "
+         "matrix of a hidden layer"),
+    noted("ns_method", "gram,standard", "gram",
+          "both are the same iterations, of Muon"),
+    later("per_head_muon", "bool", "false",
+          "heads that are made orthogonal one by one")
+        .unless("false"),
 };
 
 static constexpr Key kScheduler[] = {

@@ -157,8 +157,9 @@ static void addDefaults(const accel::autodiff::UpdateRule &rule,
   const auto &optimizer = rule.optimizer;
   add("optimizer.type", optimizer.kind->name);
   for (const Hyperparameter &one : optimizer.kind->hyperparameters)
-    add(("optimizer." + one.name).str(), print(one, optimizer.values),
-        optimizer.kind->whose);
+    if (one.type != Hyperparameter::Type::Rate) // lr, which is there
+      add(("optimizer." + one.name).str(), print(one, optimizer.values),
+          optimizer.kind->whose);
   add("optimizer.no_decay", "none");
   add("scheduler.type", "constant");
   addDefaults(rule.schedule, add);

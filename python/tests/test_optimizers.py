@@ -117,6 +117,27 @@ class ScheduleFreeAdamW(Paper):
         y.copy_((1 - b1) * z + b1 * x)
 
 
+class ScaledMuon(Paper):
+    """https://kellerjordan.github.io/posts/muon, with the scale modes of Megatron-LM
+    (emerging_optimizers: spectral, arXiv:2502.16982; unit_rms_norm, arXiv:2502.07529)."""
+
+    SCALES = {"original": lambda out, into: max(1, out / into) ** 0.5,
+              "match_rms_adamw": lambda out, into: 0.2 * max(out, into) ** 0.5,
+              "spectral": lambda out, into: max(out, into) ** 0.5,
+              "unit_rms_norm": lambda out, into: (out / into) ** 0.5}
+
+    def move(self, p, g, state, group):
+        beta, lr = group["momentum"], group["lr"]
+        m = state.setdefault("m", torch.zeros_like(p))
+        m.mul_(beta).add_((1 - beta) * g)
+        x = beta * m + (1 - beta) * g if group["nesterov"] else m
+        x = x / x.norm().clamp(min=1e-7)
+        for _ in range(group["ns_steps"]):
+            gram = x @ x.T
+            x = 3.4445 * x + (-4.7750 * gram + 2.0315 * gram @ gram) @ x
+        p -= lr * (self.SCALES[group["adjust_lr_fn"]](*p.shape) * x + group["weight_decay"] * p)
+
+
 class MuonAndAdamW:
     """torch.optim.Muon for hidden matrices, AdamW for all else, as both papers on it say."""
 
@@ -183,6 +204,19 @@ CASES = {
 }
 
 
+class Pair:
+    def __init__(self, *inner):
+        self.inner = inner
+
+    def zero_grad(self):
+        for one in self.inner:
+            one.zero_grad()
+
+    def step(self):
+        for one in self.inner:
+            one.step()
+
+
 @unittest.skipIf(WITHOUT_TOOLS, WITHOUT_TOOLS)
 class Optimizers(TrainCase):
     def batch(self, rows, length, classes, words=13):
@@ -245,6 +279,26 @@ class Optimizers(TrainCase):
                         lambda m: make([{"params": [p for _, p in m.named_parameters()],
                                          "named": list(m.named_parameters())}]
                                        if make is MuonAndAdamW else m.parameters(), **values))
+
+    def test_scale_modes_of_muon_and_the_rate_of_others(self):
+        module, batch = Net(), self.batch(4, 3, 7)
+        self.export(module, batch)
+        outer = ("table.weight", "head.weight")
+        for mode in ScaledMuon.SCALES:
+            values = {"lr": 0.004, "weight_decay": 0.1, "momentum": 0.9, "nesterov": mode[0] != "s",
+                      "ns_steps": 4, "adjust_lr_fn": mode}
+
+            def make(m, values=values):
+                hidden = {n: p for n, p in m.named_parameters() if p.dim() == 2 and n not in outer}
+                others = [p for n, p in m.named_parameters() if n not in hidden]
+                return Pair(ScaledMuon(hidden.values(), **values),
+                            O.AdamW(others, lr=0.01, weight_decay=0.1, betas=(0.9, 0.95)))
+
+            flags = ["--optimizer=muon", *settings(**values), "--set=optimizer.adam_lr=0.01",
+                     "--set=optimizer.betas=0.9,0.95"]
+            for mesh in ("", "--mesh dp=2 --set zero_stage=3") if mode[0] == "s" else ("",):
+                with self.subTest(mode=mode, mesh=mesh):
+                    self.assert_trained(module, batch, [*flags, *mesh.split()], make, steps=50)
 
     def test_muon_rounds_as_its_original(self):
         """In float32 its iterations are in bfloat16: acc's step is as far from the exact one as
@@ -486,6 +540,10 @@ class Optimizers(TrainCase):
                 (["--set=groups[*upp*].lr=1"], "to match a parameter, found none"),
                 (["--set=groups[*up*].rate=1"], "unknown key 'rate' of groups[*up*]"),
                 (["--set=groups[*up*].lr=fast"], "expected a number of at least 0"),
+                (["--optimizer=muon", "--set=optimizer.adam_lr=0"],
+                 "expected a number above 0, or lr as 'optimizer.adam_lr', found '0'"),
+                (["--optimizer=muon", "--set=optimizer.adjust_lr_fn=rms"], "expected original or "
+                 "match_rms_adamw or spectral or unit_rms_norm as"),
                 (["--set=groups[up.bias].type=muon"], "expected a matrix, or a stack of matrices"),
                 (["--optimizer=sgd", "--set=optimizer.nesterov=true"], "expected 'momentum' above 0"),
                 (["--set=groups[head.*].type=sgd", "--set=groups[head.*].nesterov=true"],

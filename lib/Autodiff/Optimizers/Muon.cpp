@@ -15,7 +15,7 @@ class Muon : public Optimizer {
 public:
   explicit Muon(const Hyperparameters &values)
       : steps(values.get("ns_steps")), nesterov(values.isSet("nesterov")),
-        matchesAdamW(values.isSet("adjust_lr_fn")) {}
+        adjustment(Adjustment(int(values.get("adjust_lr_fn")))) {}
 
   SmallVector<StateSpec> getStates(RankedTensorType type, bool) const override {
     return {{"momentum_buffer", type}};
@@ -36,15 +36,31 @@ public:
     direction = orthogonalise(build, direction, values.isStack);
     ArrayRef<int64_t> sizes =
         NNBuilder::typeOf(direction).getShape().take_back(2);
-    double rows = sizes[0], columns = sizes[1];
-    double factor = matchesAdamW ? 0.2 * std::sqrt(std::max(rows, columns))
-                                 : std::sqrt(std::max(1., rows / columns));
-    Value rate = build.mul(lr, build.f64(factor));
+    Value rate = build.mul(lr, build.f64(getFactor(sizes[0], sizes[1])));
     Value move = build.mul(direction, spread(build, rate, direction));
     return {build.sub(parameter, move), {mean}};
   }
 
 private:
+  /// In the order of the optimizer's table.
+  enum class Adjustment { Original, MatchRmsAdamW, Spectral, UnitRmsNorm };
+
+  /// Of the rate: torch.optim.Muon's `adjust_lr_fn`, and the scale modes of
+  /// Megatron-LM (emerging_optimizers), whose `shape_scaling` is the first.
+  double getFactor(double rows, double columns) const {
+    switch (adjustment) {
+    case Adjustment::Original:
+      return std::sqrt(std::max(1., rows / columns));
+    case Adjustment::MatchRmsAdamW:
+      return 0.2 * std::sqrt(std::max(rows, columns));
+    case Adjustment::Spectral:
+      return std::sqrt(std::max(rows, columns));
+    case Adjustment::UnitRmsNorm:
+      return std::sqrt(rows / columns);
+    }
+    llvm_unreachable("unknown adjustment");
+  }
+
   /// Singular values near 1: X becomes aX + (bA + cA²)X, A = XXᵀ, of the
   /// shorter side. In bfloat16, as the original: its products take half as
   /// long, and a direction needs no more digits; but in float64, which is for
@@ -75,7 +91,7 @@ private:
   Share momentum;
   int steps;
   bool nesterov;
-  bool matchesAdamW; ///< the size of its moves
+  Adjustment adjustment;
   Value lr, keep;
 };
 } // namespace

@@ -83,7 +83,9 @@ static constexpr Hyperparameter kAdafactor[] = {
     {"eps1", Type::NonNegative, 0},
     {"eps2", Type::NonNegative, 1e-3},
     {"d", Type::Positive, 1}};
-static constexpr StringLiteral kAdjustments[] = {"original", "match_rms_adamw"};
+// Beside PyTorch's the scale modes of Megatron-LM.
+static constexpr StringLiteral kAdjustments[] = {"original", "match_rms_adamw",
+                                                 "spectral", "unit_rms_norm"};
 static constexpr Hyperparameter kMuon[] = {
     lr(1e-3),
     weightDecay(0.1),
@@ -92,6 +94,7 @@ static constexpr Hyperparameter kMuon[] = {
     {"ns_steps", Type::Count, 5},
     {"adjust_lr_fn", Type::Word, 0, 0, kAdjustments},
     // Of AdamW, which has the parameters that are no matrices.
+    {"adam_lr", Type::Rate, 0},
     betas(0.9, 0.999),
     eps(1e-8),
     flag("amsgrad")};
@@ -222,6 +225,14 @@ Error accel::autodiff::readHyperparameter(const Hyperparameter &parameter,
   case Type::Positive:
     fits = number > 0;
     what = "a number above 0";
+    break;
+  case Type::Rate:
+    if (value == "lr") {
+      values.set(parameter.name, 0);
+      return Error::success();
+    }
+    fits = number > 0;
+    what = "a number above 0, or lr";
     break;
   case Type::Fraction:
     fits = number >= 0 && number < 1;

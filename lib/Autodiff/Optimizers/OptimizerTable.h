@@ -25,6 +25,7 @@ struct Hyperparameter {
     Signed,      ///< any
     Count,       ///< an integer of at least 1
     Steps,       ///< an integer of at least 0
+    Rate,        ///< above 0, or "lr", the same as that, kept as 0
     Flag,        ///< true or false
     Betas,       ///< two fractions, which are kept as beta1 and beta2
     Word         ///< one of `words`, kept as its place among them
