@@ -8,6 +8,7 @@ import sys
 import traceback
 import torch
 import torch.nn.functional as F
+from timing import time_us
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 OUT = sys.argv[1]
@@ -40,21 +41,6 @@ def deviceprop():
             log[f"get {ty}"] = d.cudnnBackendGetAttribute(p, 2702, 26, n, C.byref(n), b)
             R["deviceprop"] = b.value.decode()
             return
-
-
-def time_us(f, n=10):
-    for _ in range(3):
-        f()
-    ts = []
-    for _ in range(5):
-        a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        a.record()
-        for _ in range(n):
-            f()
-        b.record()
-        b.synchronize()
-        ts.append(a.elapsed_time(b) * 1e3 / n)
-    return sorted(ts)[2]
 
 
 def one(name, B, H, G, T, E, dt, causal=True):

@@ -8,6 +8,7 @@ import time
 import traceback
 import cudnn
 import torch
+from timing import time_us
 
 OUT = sys.argv[1]
 R = dict(version=cudnn.backend_version(), rows=[])
@@ -20,21 +21,6 @@ F, B16 = cudnn.data_type.FLOAT, cudnn.data_type.BFLOAT16
 
 def save():
     json.dump(R, open(OUT, "w"), indent=1)
-
-
-def time_us(f, n=10):
-    for _ in range(3):
-        f()
-    ts = []
-    for _ in range(5):
-        a, b = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        a.record()
-        for _ in range(n):
-            f()
-        b.record()
-        b.synchronize()
-        ts.append(a.elapsed_time(b) * 1e3 / n)
-    return sorted(ts)[2]
 
 
 def built(g, r, name):

@@ -1,14 +1,12 @@
 """The embedding: rows gathered, and its gradient in a fixed order, by ranks and sums of runs."""
 
-from emit import flat, kernel, load, store
+from emit import THREAD, flat, kernel, load, store
 
 F4 = "vector<4xf32>"
 VOC = 50257
 T, E = 8192, 768
 body = (
-    f"""
-  %b = gpu.block_id x
-  %t = gpu.thread_id x
+    f"""{THREAD}
   %c8 = arith.constant 8 : index
   %cE = arith.constant {E} : index
   %id = memref.load %a1[%b] : memref<{T}xi32>
@@ -56,9 +54,7 @@ body = (
 """
 )
 kernel("embed_rank", [("i32", T), ("i32", T)], body, T // 32, 32, bytes=8 * T)
-body = f"""
-  %b = gpu.block_id x
-  %t = gpu.thread_id x
+body = f"""{THREAD}
   %c1 = arith.constant 1 : index
   %c0 = arith.constant 0 : index
   %c4 = arith.constant 4 : index

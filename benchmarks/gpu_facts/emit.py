@@ -18,11 +18,15 @@ def kernel(name, args, body, grid, block, attrib="", bytes=0, options=""):
     )
 
 
+# Which block this is, and which thread of it.
+THREAD = """
+  %b = gpu.block_id x
+  %t = gpu.thread_id x"""
+
+
 # The index of this thread among all, times `per`.
 def flat(block, per):
-    return f"""
-  %b = gpu.block_id x
-  %t = gpu.thread_id x
+    return f"""{THREAD}
   %cB = arith.constant {block} : index
   %cP = arith.constant {per} : index
   %b0 = arith.muli %b, %cB : index

@@ -1,8 +1,8 @@
 // What a step costs on the host and between kernels: eager against CUDA graphs,
 // events across streams, an arena by virtual memory under cuBLASLt and NCCL.
 // usage: graphs tiny.cubin. Prints JSON lines.
+#include "check.cuh"
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cublasLt.h>
@@ -14,15 +14,6 @@
 #include <nccl.h>
 #include <string>
 #include <vector>
-#define CK(x)                                                                  \
-  do {                                                                         \
-    auto e_ = (x);                                                             \
-    if (e_) {                                                                  \
-      printf("{\"fatal\":\"%s line %d: %d\"}\n", #x, __LINE__, (int)e_);       \
-      fflush(stdout);                                                          \
-      exit(1);                                                                 \
-    }                                                                          \
-  } while (0)
 template <typename F> static F driver(const char *n) {
   void *p = nullptr;
   cudaDriverEntryPointQueryResult q;
@@ -34,11 +25,6 @@ template <typename F> static F driver(const char *n) {
   return (F)p;
 }
 #define DRV(n) static auto n##_ = driver<decltype(&n)>(#n)
-static double now() {
-  return std::chrono::duration<double, std::micro>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 // Median wall and host-side microseconds of f.
 struct Times {
   double wall, host, device;

@@ -1,6 +1,7 @@
 // A product by cuBLASLt with all that this probe varies: types, layouts, epilogues,
 // scales, workspace; its data, times, bits and errors. Used by products.cu alone.
 #pragma once
+#include "check.cuh"
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -12,15 +13,6 @@
 #include <cuda_runtime.h>
 #include <string>
 #include <vector>
-#define CK(x)                                                                  \
-  do {                                                                         \
-    auto e_ = (x);                                                             \
-    if (e_) {                                                                  \
-      printf("{\"fatal\":\"%s line %d: %d\"}\n", #x, __LINE__, (int)e_);       \
-      fflush(stdout);                                                          \
-      exit(1);                                                                 \
-    }                                                                          \
-  } while (0)
 #define OK(x) ((x) == CUBLAS_STATUS_SUCCESS)
 
 __device__ float noise(unsigned long long i, unsigned seed) {

@@ -1,7 +1,7 @@
 // NCCL with several ranks on one GPU, each its own process and "host".
 // usage: ranks RANK RANKS ID_FILE. Prints JSON lines from rank 0.
+#include "check.cuh"
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -11,29 +11,14 @@
 #include <string>
 #include <unistd.h>
 #include <vector>
-#define CK(x)                                                                  \
-  do {                                                                         \
-    auto e_ = (x);                                                             \
-    if (e_) {                                                                  \
-      printf("{\"fatal\":\"rank %d: %s line %d: %d\"}\n", rank, #x, __LINE__,  \
-             (int)e_);                                                         \
-      fflush(stdout);                                                          \
-      _exit(1);                                                                \
-    }                                                                          \
-  } while (0)
 static int rank, ranks;
-static double now() {
-  return std::chrono::duration<double, std::micro>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 __global__ void fill(float *p, size_t n, float v) {
   for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
        i += (size_t)gridDim.x * blockDim.x)
     p[i] = v;
 }
 int main(int, char **v) {
-  rank = atoi(v[1]);
+  rank = thisRank = atoi(v[1]);
   ranks = atoi(v[2]);
   CK(cudaSetDevice(0));
   ncclUniqueId id;

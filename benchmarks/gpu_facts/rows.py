@@ -1,15 +1,13 @@
 """Kernels of a block a row, or of sums of columns in two stages of fixed order: layer norm, the
 loss over a vocabulary, bias gradients."""
 
-from emit import COLS, N, ROWS, V8, kernel, load, splat, store, flat
+from emit import COLS, N, ROWS, THREAD, V8, kernel, load, splat, store, flat
 
 
 # ---- row: layer norm with saved statistics, two passes over the row
 def layernorm(d, block):
     r = N // d
-    body = f"""
-  %b = gpu.block_id x
-  %t = gpu.thread_id x
+    body = f"""{THREAD}
   %cD = arith.constant {d} : index
   %cB = arith.constant {block} : index
   %c4 = arith.constant 4 : index
@@ -77,10 +75,9 @@ layernorm(4096, 256)
 # ---- column: sums over 8192 rows of bf16, in two stages of a fixed order
 G = 64
 P = ROWS // G
-body = f"""
-  %b = gpu.block_id x
+# Eight columns a thread, of the G rows of block y: where they begin, and a sum of nothing.
+COLUMNS = f"""{THREAD}
   %y = gpu.block_id y
-  %t = gpu.thread_id x
   %c8 = arith.constant 8 : index
   %cC = arith.constant {COLS} : index
   %cG = arith.constant {G} : index
@@ -92,7 +89,8 @@ body = f"""
   %c = arith.muli %g, %c8 : index
   %r0 = arith.muli %y, %cG : index
   %z = arith.constant dense<0.0> : {V8}
-  %s = scf.for %r = %c0 to %cG step %c1 iter_args(%acc = %z) -> {V8} {{
+"""
+body = f"""{COLUMNS}  %s = scf.for %r = %c0 to %cG step %c1 iter_args(%acc = %z) -> {V8} {{
     %rr = arith.addi %r0, %r : index
     %o0 = arith.muli %rr, %cC : index
     %o = arith.addi %o0, %c : index
@@ -130,22 +128,7 @@ kernel(
 # The gradient of a biased gelu: dx, and the bias's partial sums of 64 rows, in one pass.
 a2 = 2 * 0.7978845608
 body = (
-    f"""
-  %b = gpu.block_id x
-  %y = gpu.block_id y
-  %t = gpu.thread_id x
-  %c8 = arith.constant 8 : index
-  %cC = arith.constant {COLS} : index
-  %cG = arith.constant {G} : index
-  %c1 = arith.constant 1 : index
-  %c0 = arith.constant 0 : index
-  %cB = arith.constant 32 : index
-  %b0 = arith.muli %b, %cB : index
-  %g = arith.addi %b0, %t : index
-  %c = arith.muli %g, %c8 : index
-  %r0 = arith.muli %y, %cG : index
-  %z = arith.constant dense<0.0> : {V8}
-"""
+    COLUMNS
     + splat("one", 1.0)
     + splat("ka", a2)
     + splat("kl", -a2 * 1.4426950408889634)
@@ -261,9 +244,7 @@ def xent(name, ld, vec, rows, block):
 """
     )
     end = VOC if one else ld
-    body = f"""
-  %b = gpu.block_id x
-  %t = gpu.thread_id x
+    body = f"""{THREAD}
   %cL = arith.constant {ld} : index
   %cE = arith.constant {end} : index
   %cV = arith.constant {vec} : index

@@ -113,6 +113,13 @@ class Averages(TrainCase):
             torch.testing.assert_close(weights[name], parameter.detach(), rtol=1e-5, atol=1e-6)
         with self.assertRaisesRegex(Refused, r"cannot evaluate on averages \('ema.evaluate'\)"):
             self.compile("--set=ema.evaluate=true")
+        alone = [self.folder / "model.onnx", "--train", "--loss", "loss",
+                 "--optimizer=schedule_free_adamw", "-o", self.folder / "free.accx"]
+        with self.assertRaisesRegex(Refused, "cannot evaluate on the averages of optimizer "
+                                             "'schedule_free_adamw' with '.*', which stacks "
+                                             "parameters: compile with --entries=step"):
+            self.tool("acc-opt", *alone)
+        self.tool("acc-opt", *alone, "--entries=step")
 
     def test_refusals(self):
         for flags, words in (

@@ -8,8 +8,6 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
-#include <cmath>
-
 using namespace llvm;
 using namespace accel::autodiff;
 using Type = Hyperparameter::Type;
@@ -91,7 +89,8 @@ static constexpr Hyperparameter kMuon[] = {
     weightDecay(0.1),
     {"momentum", Type::NonNegative, 0.95},
     {"nesterov", Type::Flag, 1},
-    {"ns_steps", Type::Count, 5},
+    // An unrolled loop: as PyTorch has it, less than 100.
+    {"ns_steps", Type::Count, 5, 0, {}, 1, 99},
     {"adjust_lr_fn", Type::Word, 0, 0, kAdjustments},
     // Of AdamW, which has the parameters that are no matrices.
     {"adam_lr", Type::Rate, 0},
@@ -103,7 +102,7 @@ static constexpr Hyperparameter kScheduleFreeAdamW[] = {
     weightDecay(0),
     betas(0.9, 0.999),
     eps(1e-8),
-    {"warmup_steps", Type::Steps, 0},
+    {"warmup_steps", Type::Count, 0, 0, {}, 0},
     {"r", Type::NonNegative, 0},
     {"weight_lr_power", Type::NonNegative, 2}};
 
@@ -172,88 +171,19 @@ Hyperparameters OptimizerKind::getDefaults() const {
   return values;
 }
 
-static Error expected(const Twine &what, StringRef key, StringRef value) {
-  return createStringError(inconvertibleErrorCode(),
-                           "expected " + what + " as '" + key + "', found '" +
-                               value + "'");
-}
-
-static Error readBetas(StringRef key, StringRef value,
-                       Hyperparameters &values) {
-  auto [first, second] = value.split(',');
-  double beta1, beta2;
-  if (first.getAsDouble(beta1) || second.getAsDouble(beta2) ||
-      !(beta1 >= 0 && beta1 < 1) || !(beta2 >= 0 && beta2 < 1))
-    return expected("two numbers in [0, 1) like 0.9,0.999", key, value);
-  values.set("beta1", beta1);
-  values.set("beta2", beta2);
-  return Error::success();
-}
-
-static Error readWord(const Hyperparameter &parameter, StringRef key,
-                      StringRef value, Hyperparameters &values) {
-  if (parameter.type == Type::Flag) {
-    if (value != "true" && value != "false")
-      return expected("true or false", key, value);
-    values.set(parameter.name, value == "true");
-    return Error::success();
-  }
-  const StringLiteral *found = find(parameter.words, value);
-  if (found == parameter.words.end())
-    return expected(join(parameter.words, " or "), key, value);
-  values.set(parameter.name, found - parameter.words.begin());
-  return Error::success();
-}
-
 Error accel::autodiff::readHyperparameter(const Hyperparameter &parameter,
                                           StringRef key, StringRef value,
                                           Hyperparameters &values) {
-  double number = 0;
-  bool isNumber = !value.getAsDouble(number) && std::isfinite(number);
-  bool fits = false;
-  const char *what = "";
-  switch (parameter.type) {
-  case Type::Betas:
-    return readBetas(key, value, values);
-  case Type::Flag:
-  case Type::Word:
-    return readWord(parameter, key, value, values);
-  case Type::NonNegative:
-    fits = number >= 0;
-    what = "a number of at least 0";
-    break;
-  case Type::Positive:
-    fits = number > 0;
-    what = "a number above 0";
-    break;
-  case Type::Rate:
-    if (value == "lr") {
-      values.set(parameter.name, 0);
-      return Error::success();
-    }
-    fits = number > 0;
-    what = "a number above 0, or lr";
-    break;
-  case Type::Fraction:
-    fits = number >= 0 && number < 1;
-    what = "a number in [0, 1)";
-    break;
-  case Type::Signed:
-    fits = true;
-    what = "a number";
-    break;
-  case Type::Steps:
-    fits = number >= 0 && number == std::floor(number);
-    what = "an integer of at least 0";
-    break;
-  case Type::Count:
-    // An unrolled loop: as PyTorch has it, less than 100.
-    fits = number >= 1 && number < 100 && number == std::floor(number);
-    what = "an integer from 1 to 99";
-    break;
+  Expected<std::vector<double>> numbers = readValue(
+      {parameter.type, parameter.words, parameter.least, parameter.most}, key,
+      value);
+  if (!numbers)
+    return numbers.takeError();
+  if (parameter.type == Type::Betas) {
+    values.set("beta1", numbers->front());
+    values.set("beta2", numbers->back());
+  } else {
+    values.set(parameter.name, numbers->front());
   }
-  if (!isNumber || !fits)
-    return expected(what, key, value);
-  values.set(parameter.name, number);
   return Error::success();
 }

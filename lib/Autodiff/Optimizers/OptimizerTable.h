@@ -4,6 +4,7 @@
 #ifndef ACCEL_LIB_AUTODIFF_OPTIMIZERS_OPTIMIZERTABLE_H
 #define ACCEL_LIB_AUTODIFF_OPTIMIZERS_OPTIMIZERTABLE_H
 
+#include "lib/Autodiff/ReadValue.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -18,23 +19,13 @@ class Optimizer;
 
 /// A number that an optimizer reads.
 struct Hyperparameter {
-  enum class Type {
-    NonNegative, ///< a number of at least 0
-    Positive,    ///< above 0
-    Fraction,    ///< at least 0 and less than 1
-    Signed,      ///< any
-    Count,       ///< an integer of at least 1
-    Steps,       ///< an integer of at least 0
-    Rate,        ///< above 0, or "lr", the same as that, kept as 0
-    Flag,        ///< true or false
-    Betas,       ///< two fractions, which are kept as beta1 and beta2
-    Word         ///< one of `words`, kept as its place among them
-  };
+  using Type = ValueType;   ///< betas are kept as beta1 and beta2
   llvm::StringLiteral name; ///< `optimizer.NAME`
   Type type;
   double first; ///< where nothing is said; of betas beta1
   double second = 0;
   llvm::ArrayRef<llvm::StringLiteral> words = {};
+  int64_t least = 1, most = std::numeric_limits<int64_t>::max();
 };
 
 /// The numbers of one group of parameters: those of its optimizer and `lr`.

@@ -3,103 +3,9 @@
 #include "lib/Autodiff/Schedules/Course.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
-
-#include <cmath>
 
 using namespace llvm;
 using namespace accel::autodiff;
-using Type = ScheduleKey::Type;
-
-static Error expected(const Twine &what, StringRef key, StringRef value) {
-  return failSchedule("expected " + what + " as '" + key + "', found '" +
-                      value + "'");
-}
-
-static Expected<std::vector<double>> readCounts(StringRef key,
-                                                StringRef value) {
-  SmallVector<StringRef> parts;
-  value.split(parts, ',');
-  std::vector<double> numbers;
-  for (StringRef part : parts) {
-    int64_t number;
-    if (part.getAsInteger(10, number) || number < 1 ||
-        (!numbers.empty() && double(number) <= numbers.back()))
-      return expected("ascending integers of at least 1 like 30,80", key,
-                      value);
-    numbers.push_back(double(number));
-  }
-  return numbers;
-}
-
-static Expected<std::vector<double>> readWord(const ScheduleKey &one,
-                                              StringRef key, StringRef value) {
-  static constexpr StringLiteral kFlags[] = {"false", "true"};
-  ArrayRef<StringLiteral> words =
-      one.type == Type::Flag ? ArrayRef<StringLiteral>(kFlags) : one.words;
-  const StringLiteral *found = find(words, value);
-  if (found == words.end())
-    return expected(join(words, " or "), key, value);
-  return std::vector<double>{double(found - words.begin())};
-}
-
-static Expected<std::vector<double>>
-readNumber(const ScheduleKey &one, StringRef key, StringRef value) {
-  double number = 0;
-  bool isNumber = !value.getAsDouble(number) && std::isfinite(number);
-  bool fits = false;
-  std::string what;
-  switch (one.type) {
-  case Type::Count: {
-    int64_t whole;
-    isNumber = !value.getAsInteger(10, whole);
-    number = double(whole);
-    fits = isNumber && whole >= one.least;
-    what = ("an integer of at least " + Twine(one.least)).str();
-    break;
-  }
-  case Type::NonNegative:
-    fits = number >= 0;
-    what = "a number of at least 0";
-    break;
-  case Type::Positive:
-    fits = number > 0;
-    what = "a number above 0";
-    break;
-  case Type::Share:
-    fits = number >= 0 && number <= 1;
-    what = "a number from 0 to 1";
-    break;
-  case Type::Momentum:
-    fits = number >= 0 && number < 1;
-    what = "a number in [0, 1)";
-    break;
-  case Type::Signed:
-    fits = true;
-    what = "a number";
-    break;
-  case Type::Flag:
-  case Type::Word:
-  case Type::Counts:
-    llvm_unreachable("read elsewhere");
-  }
-  if (!isNumber || !fits)
-    return expected(what, key, value);
-  return std::vector<double>{number};
-}
-
-static Expected<std::vector<double>> read(const ScheduleKey &one, StringRef key,
-                                          StringRef value) {
-  switch (one.type) {
-  case Type::Counts:
-    return readCounts(key, value);
-  case Type::Flag:
-  case Type::Word:
-    return readWord(one, key, value);
-  default:
-    return readNumber(one, key, value);
-  }
-}
 
 std::optional<std::pair<unsigned, StringRef>>
 accel::autodiff::splitPartKey(StringRef key) {
@@ -139,7 +45,8 @@ static Expected<ScheduleRule> readOne(StringRef prefix, StringRef otherwise,
                        " with '" + whole + "', found " + type));
       continue;
     }
-    Expected<std::vector<double>> numbers = read(*one, whole, value);
+    Expected<std::vector<double>> numbers =
+        readValue({one->type, one->words, one->least}, whole, value);
     if (numbers)
       rule.values.say(key, std::move(*numbers));
     else

@@ -36,7 +36,7 @@ static constexpr ScheduleKey flag(StringLiteral name, bool first) {
   return {name, Type::Flag, double(first)};
 }
 static constexpr ScheduleKey momentum(StringLiteral name, double first) {
-  return {name, Type::Momentum, first};
+  return {name, Type::Fraction, first};
 }
 static constexpr ScheduleKey word(StringLiteral name, double first,
                                   ArrayRef<StringLiteral> words) {

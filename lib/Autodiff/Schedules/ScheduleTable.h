@@ -4,6 +4,7 @@
 #ifndef ACCEL_LIB_AUTODIFF_SCHEDULES_SCHEDULETABLE_H
 #define ACCEL_LIB_AUTODIFF_SCHEDULES_SCHEDULETABLE_H
 
+#include "lib/Autodiff/ReadValue.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -22,17 +23,7 @@ struct ScheduleKind;
 
 /// A number that a schedule reads.
 struct ScheduleKey {
-  enum class Type {
-    Count,       ///< an integer of at least `least`
-    NonNegative, ///< a number of at least 0
-    Positive,    ///< above 0
-    Signed,      ///< any
-    Share,       ///< from 0 to 1
-    Momentum,    ///< at least 0 and less than 1
-    Flag,        ///< true or false
-    Word,        ///< one of `words`, kept as its place among them
-    Counts       ///< ascending integers of at least 1, separated by commas
-  };
+  using Type = ValueType;
   llvm::StringLiteral name; ///< `scheduler.NAME`
   Type type;
   std::optional<double> first = {}; ///< where nothing is said; none: nothing
