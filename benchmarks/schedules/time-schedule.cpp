@@ -54,6 +54,7 @@ public:
       task = std::make_unique<SlowProduct>(std::move(task));
     return Status();
   }
+  bool capturesHostTasks() const override { return true; }
   Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
                      std::unique_ptr<Streams> &streams) override {
     return cpu->makeStreams(plan, watcher, streams);
@@ -87,8 +88,8 @@ Status makeSlow(const ExecutableFile &file, ThreadPool &pool,
   return status;
 }
 
-const DeviceKind kSlow = {"cpu", /*executes=*/true, cpu::checkMachine,
-                          makeSlow};
+const DeviceKind kSlow = {"cpu", /*executes=*/true, cpu::isOfProcess,
+                          cpu::checkMachine, makeSlow};
 
 pipeline::Synthesis play(llvm::StringRef name, int64_t ranks,
                          int64_t microBatches) {

@@ -277,17 +277,23 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
   let description = [{
     Ends phase `plan`, and shares no code with the passes before it. Refuses:
 
+    - a segment with a body of another engine than its own, or, if it is to be
+      captured, with a command that the engine's target cannot capture; a stream in
+      bodies of two engines;
     - a buffer outside its arena or not aligned, an arena larger or smaller than
       its buffers need, a view outside its buffer for some coordinate;
-    - a wait that can never end, two commands that touch the same bytes
+    - a wait that can never end, or that stands before the record that it is for:
+      devices are told of both in the order of the run list, and one that has not
+      been told of the record would not wait; two commands that touch the same bytes
       unordered (one of them writing), collectives that ranks might meet in
       different orders, bytes that other ranks
-      access outside the space where the target that the bodies' engine names
-      lets them;
+      access outside the space where the target of the body's engine lets them;
     - messages that do not come to an end: all stages are replayed together, every
       turn of every loop, with a message passing on when both its ends have come to
-      it and nothing buffered. No stream has a choice, so whether a step ends
-      depends on no duration (`lib/Plan/Check/Rendezvous.h`);
+      it and nothing buffered. Where the target has queues for what ranks exchange,
+      collectives and messages stand in them as well, in the order of the run list.
+      No stream and no queue has a choice, so whether a step ends depends on no
+      duration (`lib/Plan/Check/Rendezvous.h`);
     - a body that runs more than once, or that reads or writes a part of what is
       split over micro-batches, and does not run once for each;
     - a read of bytes that nothing has written, that another buffer has
@@ -305,6 +311,7 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::accel::plan::PlanDialect"];
+  let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it; empty: as its bodies' engines are called">];
 }
 
 def PrintSummaryPass : Pass<"plan-print-summary", "::mlir::ModuleOp"> {

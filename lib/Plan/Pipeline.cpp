@@ -29,5 +29,5 @@ void accel::plan::buildPlanPipeline(OpPassManager &pm,
   // What is prepared at load is known now.
   pm.addPass(createReserveForLibrariesPass({options.target, options.threads}));
   // From here on the plan is believed: by the emitter, and by the runtime.
-  pm.addPass(createVerifyPlanPass());
+  pm.addPass(createVerifyPlanPass({options.target}));
 }

@@ -63,18 +63,32 @@ public:
   virtual int64_t chooseGrid(mlir::func::FuncOp kernel, int64_t rows,
                              int64_t bytes) const = 0;
 
+  /// Whether a segment that holds the command can be captured once and replayed
+  /// in every turn. Of collectives and messages it says so for the device's
+  /// streams alone: the communication has its word at load.
+  virtual bool isCapturable(mlir::Operation *command) const = 0;
+
   //===--- Which bytes ----------------------------------------------------===//
 
-  /// Every buffer's offset is a multiple of this.
-  virtual int64_t getAlignment() const = 0;
+  /// Where buffers of a role lie that no other rank reads or writes.
+  virtual plan::Space getSpace(plan::Role role) const = 0;
+  /// Every buffer's offset in a space is a multiple of this.
+  virtual int64_t getAlignment(plan::Space space) const = 0;
   /// Where bytes lie that other ranks read or write.
   virtual plan::Space getExchangeSpace() const = 0;
+  /// How many queues collectives and messages of a rank stand in, whatever
+  /// their streams: one is done when all that was enqueued before it in its
+  /// queue is, as where each holds the device until its peers come. The streams
+  /// share them in turn. 0: nothing holds up but streams and events.
+  virtual int64_t getExchangeQueues() const = 0;
   /// Writes down how each command of a program is computed (its `form`), and
   /// adds the buffers that takes: scratch, packed weights. Buffers have no
   /// offsets yet.
   virtual mlir::LogicalResult chooseForms(plan::ProgramOp program) const = 0;
-  /// Bytes that a rank's process and libraries hold beside the arenas.
-  virtual int64_t estimateReserve(plan::ProgramOp program) const = 0;
+  /// Bytes that a rank's process and libraries hold of a space, beside the
+  /// arena there.
+  virtual int64_t estimateReserve(plan::ProgramOp program,
+                                  plan::Space space) const = 0;
 
   //===--- The file -------------------------------------------------------===//
 

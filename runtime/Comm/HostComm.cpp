@@ -3,6 +3,8 @@
 #include "Comm/HostComm.h"
 
 #include "Base/Populate.h"
+#include "Comm/Transfer.h"
+#include "Format/Views.h"
 
 namespace accel::rt {
 namespace {
@@ -37,7 +39,7 @@ Group::Group(const HostRank &self, const std::vector<std::string> &axes,
 HostView::HostView(const View &view, bool isShared, const HostRank &self)
     : self(self), layout(view.shape, view.strides, view.strides),
       bytes(dtypeBytes(view.dtype)), isShared(isShared) {
-  if (!isShared && self.moves && !self.device.isHostMemory())
+  if (!isShared && self.moves && !self.isReached(view))
     copy.resize(static_cast<size_t>(spanBytes(view)));
 }
 
@@ -119,10 +121,26 @@ public:
   }
 
   Status prepare(const Program &program, const Command &command,
-                 std::unique_ptr<HostTask> &task) override {
-    if (std::holds_alternative<CollectiveCommand>(command.what))
-      return prepareCollective(program, command, self, task);
-    return prepareMail(program, command, self, task);
+                 Work &work) override {
+    size_t next = 0;
+    self.reached.clear();
+    format::forEachView(command, [&](const View &view) {
+      if (self.device.isHostMemory(work.places[next++].base))
+        self.reached.push_back(view.buffer);
+    });
+    std::unique_ptr<HostTask> task;
+    ACCEL_RT_RETURN_IF_ERROR(
+        std::holds_alternative<CollectiveCommand>(command.what)
+            ? prepareCollective(program, command, self, task)
+            : prepareMail(program, command, self, task));
+    work.kind = Work::Kind::Host;
+    work.task = std::move(task);
+    // What lies where the host does not reach is copied by the device.
+    format::forEachView(command, [&](const View &view) {
+      work.isCapturable &=
+          isShared(program, view) || !self.moves || self.isReached(view);
+    });
+    return Status();
   }
 
 private:

@@ -29,6 +29,14 @@ struct HostRank {
   std::vector<std::unique_ptr<Carrier>> carriers = {}, mailCarriers = {};
   Address sharedAt{}; ///< Where this rank's shared arena is in `device`.
 
+  /// Of the command that is prepared: its buffers in other arenas that the host
+  /// reaches, by number.
+  std::vector<int64_t> reached = {};
+  bool isReached(const View &view) const {
+    return std::find(reached.begin(), reached.end(), view.buffer) !=
+           reached.end();
+  }
+
   /// Where the host finds a view of the shared arena.
   char *findShared(Address address) const {
     return memory.shared(rank) + (address - sharedAt);

@@ -77,7 +77,8 @@ public:
   /// elements of another type (Data/ConvertElements.h).
   /// Pieces that are scattered in memory, or where the host cannot reach, move
   /// through `room`, which several movers may share, or through a buffer of
-  /// their own. `memory` is what the view is in; null: the host's own.
+  /// their own. `memory` is what the view is in; null: the host's own
+  /// (Memory::ifRemote).
   PieceMover(const TensorRange &range, const Part &part, const View &view,
              const Coordinates &coordinates, Memory *memory = nullptr,
              std::vector<char> *room = nullptr);
@@ -129,7 +130,7 @@ private:
              int64_t stride, int64_t count) const;
   /// Zeroes all of the view, padding included.
   Status clear(Address view) const;
-  bool isReached() const { return !memory || memory->isHostMemory(); }
+  bool isReached() const { return !memory; }
 
   Memory *memory; ///< Null: addresses are the host's.
   int fd;

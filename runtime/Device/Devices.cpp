@@ -8,8 +8,9 @@
 namespace accel::rt {
 
 static const DeviceKind kDevices[] = {
-    {"cpu", /*executes=*/true, cpu::checkMachine, cpu::makeDevice},
-    {"null", /*executes=*/false, null::checkMachine,
+    {"cpu", /*executes=*/true, cpu::isOfProcess, cpu::checkMachine,
+     cpu::makeDevice},
+    {"null", /*executes=*/false, null::isOfProcess, null::checkMachine,
      [](const ExecutableFile &file, ThreadPool &pool,
         std::atomic<uint64_t> *populated, std::unique_ptr<Device> &device) {
        return null::makeDevice(file, pool, populated, device);

@@ -15,6 +15,9 @@ struct DeviceKind {
   /// False: nothing is executed, commands are counted. Then there are no bytes:
   /// nothing is read from files, sent, or kept.
   bool executes;
+  /// Whether arenas of a space, and what libraries hold there, are memory of
+  /// the rank's own process.
+  bool (*isOfProcess)(const std::string &space);
   /// Whether this machine has what the code in a file, `path`, needs.
   Status (*checkMachine)(const Executable &plan, const std::string &path);
   /// Makes one for a rank. `pool` must outlive it; `populated` grows with the

@@ -97,14 +97,12 @@ Status Executor::prepare(const ExecutableFile &file) {
   if (parts.tape)
     recorder.emplace(*parts.tape, plan.names.size());
   ACCEL_RT_RETURN_IF_ERROR(parts.device->makeStreams(plan, *this, streams));
-  for (size_t i = 0; i < entries.size(); ++i)
-    for (size_t l = 0; l < entries[i].loops.size(); ++l)
-      for (size_t s = 0; s < entries[i].loops[l].segments.size(); ++s) {
-        BoundSegment &segment = entries[i].loops[l].segments[s];
-        if (program.entries[i].loops[l].segments[s].capturable)
+  for (BoundEntry &entry : entries)
+    for (BoundLoop &loop : entry.loops)
+      for (BoundSegment &segment : loop.segments)
+        if (segment.isCaptured)
           ACCEL_RT_RETURN_IF_ERROR(
               streams->capture(segment.steps, segment.graph));
-      }
   return Status();
 }
 
@@ -200,9 +198,14 @@ Status Executor::prepareTask(const Command &command, Work &work) {
     work.kind = Work::Kind::Wait;
     return Status();
   }
-  work.kind = Work::Kind::Host;
-  std::unique_ptr<HostTask> task;
-  Status status;
+  if (std::holds_alternative<CollectiveCommand>(what) ||
+      std::holds_alternative<SendCommand>(what) ||
+      std::holds_alternative<RecvCommand>(what) ||
+      std::holds_alternative<GroupCommand>(what))
+    return parts.comm->prepare(program, command, work);
+  if (std::holds_alternative<ReadCommand>(what) ||
+      std::holds_alternative<WriteCommand>(what))
+    return parts.transfer(command, work);
   if (auto *coordinate = std::get_if<CoordinateCommand>(&what)) {
     int64_t first = 0, step = 0;
     for (const std::string &axis : coordinate->axes) {
@@ -210,23 +213,13 @@ Status Executor::prepareTask(const Command &command, Work &work) {
       first = first * size + coordinates.at(axis);
       step = step * size + (axis == "mb");
     }
-    task = std::make_unique<CoordinateTask>(*parts.device, first, step);
-  } else if (std::holds_alternative<ReadCommand>(what) ||
-             std::holds_alternative<WriteCommand>(what)) {
-    status = parts.transfer(command, task);
-  } else if (std::holds_alternative<CollectiveCommand>(what) ||
-             std::holds_alternative<SendCommand>(what) ||
-             std::holds_alternative<RecvCommand>(what) ||
-             std::holds_alternative<GroupCommand>(what)) {
-    status = parts.comm->prepare(program, command, task);
-  } else {
-    work.kind = Work::Kind::Device;
-    if (std::optional<Command> here = moveToRank(command))
-      return parts.device->prepare(*here, work.task);
-    return parts.device->prepare(command, work.task);
+    work.kind = Work::Kind::Host;
+    work.task = std::make_unique<CoordinateTask>(*parts.device, first, step);
+    return Status();
   }
-  work.task = std::move(task);
-  return status;
+  if (std::optional<Command> here = moveToRank(command))
+    return parts.device->prepare(*here, work.task);
+  return parts.device->prepare(command, work.task);
 }
 
 /// Attention of the rank's own rows, or on its keys, as one of rows and keys
@@ -316,6 +309,15 @@ static uint64_t spansOf(const Work &work) {
   return 1 + (work.kind == Work::Kind::Host && !work.isPoison) * Tape::kWaits;
 }
 
+/// The plan has kept apart what its target cannot capture; how ranks exchange
+/// what they do it does not know.
+bool Executor::isCapturable(const std::vector<Step> &steps) const {
+  return std::all_of(steps.begin(), steps.end(), [&](const Step &step) {
+    return step.work->isCapturable && (step.work->kind != Work::Kind::Host ||
+                                       parts.device->capturesHostTasks());
+  });
+}
+
 Executor::BoundEntry Executor::bindEntry(const Entry &entry,
                                          size_t firstEvent) {
   EventCounts counts(program, entry);
@@ -329,13 +331,16 @@ Executor::BoundEntry Executor::bindEntry(const Entry &entry,
     turns.trips = static_cast<uint32_t>(loop.trips);
     for (size_t s = 0; s < loop.segments.size(); ++s) {
       const auto &runs = counts.segmentsOf(l)[s];
-      std::vector<Step> &steps = turns.segments.emplace_back().steps;
+      BoundSegment &segment = turns.segments.emplace_back();
+      std::vector<Step> &steps = segment.steps;
       for (const EventCounts::RunRef &run : runs)
         addRun(loop, run, counts, firstEvent, bound, steps);
       for (const Step &step : steps)
         bound.spans += turns.trips * spansOf(*step.work);
+      segment.isCaptured =
+          loop.segments[s].capturable && isCapturable(segment.steps);
       enqueued += static_cast<size_t>(turns.trips) *
-                  (loop.segments[s].capturable ? 1 : steps.size());
+                  (segment.isCaptured ? 1 : steps.size());
       plan.capacity =
           std::max(plan.capacity, isWhole ? enqueued : steps.size());
     }

@@ -23,8 +23,7 @@ public:
     Device *device;
     Comm *comm;
     /// Makes the tasks of read and write commands.
-    std::function<Status(const Command &, std::unique_ptr<HostTask> &)>
-        transfer;
+    std::function<Status(const Command &, Work &)> transfer;
     ControlPlane *control;
     Tape *tape = nullptr; ///< Null: nobody wants to know.
   };
@@ -69,6 +68,7 @@ private:
   };
   struct BoundSegment {
     std::vector<Step> steps;
+    bool isCaptured = false;
     std::unique_ptr<Graph> graph; ///< Null: it is not captured.
   };
   struct BoundLoop {
@@ -91,6 +91,7 @@ private:
   Status fillConstants(const ExecutableFile &file);
   Status poisonArena(Address base, int64_t bytes);
   Status bindBodies();
+  bool isCapturable(const std::vector<Step> &steps) const;
   Status bind(const Command &command, BoundCommand &bound);
   Status prepareTask(const Command &command, Work &work);
   BoundView bindView(const View &view) const;

@@ -395,11 +395,12 @@ std::string DataFeed::labelWarning(const Executable &executable,
 
 std::unique_ptr<HostTask>
 DataFeed::prepare(const ReadCommand &read, const Coordinates &coordinates,
-                  Memory &memory, const int64_t &finishedSteps) const {
+                  Memory &memory, Address target,
+                  const int64_t &finishedSteps) const {
   const Input &fed = *find(read.name);
   if (fed.array)
     return feedArray(*fed.array, fed.dim, order, fed.isIgnored, read,
-                     coordinates, memory, finishedSteps);
+                     coordinates, memory.ifRemote(target), finishedSteps);
   return feedTokens(tokens, shape[1], fed.content, order, fed.isIgnored, read,
                     coordinates, memory, finishedSteps);
 }

@@ -87,12 +87,12 @@ public:
                            const RunOptions &options,
                            const Inputs &files) const;
 
-  /// Makes the task of a read of a fed input. Before each step,
-  /// `finishedSteps` says how many were finished; it and `memory` must outlive
-  /// the task.
+  /// Makes the task of a read of a fed input, whose view is at `target` for
+  /// micro-batch 0. Before each step, `finishedSteps` says how many were
+  /// finished; it and `memory` must outlive the task.
   std::unique_ptr<HostTask> prepare(const ReadCommand &read,
                                     const Coordinates &coordinates,
-                                    Memory &memory,
+                                    Memory &memory, Address target,
                                     const int64_t &finishedSteps) const;
 
 private:

@@ -39,11 +39,11 @@ class ArrayTask : public HostTask {
 public:
   ArrayTask(const SampleArray &array, size_t dim, const SampleOrder &order,
             bool isIgnored, const ReadCommand &read,
-            const Coordinates &coordinates, Memory &memory,
+            const Coordinates &coordinates, Memory *memory,
             const int64_t &finishedSteps)
       : array(array), order(order), finishedSteps(finishedSteps),
         mover(array.first(), partOfOne(read.part, dim),
-              viewOfOne(read.target, dim), coordinates, &memory),
+              viewOfOne(read.target, dim), coordinates, memory),
         rows(read.target.shape[dim]),
         rowBytes(read.target.strides[dim] * dtypeBytes(read.target.dtype)),
         first(pieceStart(read.part, read.target.shape, coordinates, 0)[dim]),
@@ -51,7 +51,7 @@ public:
     if (isIgnored)
       ignored.emplace(ignoredSample(array.first(), read.target.dtype),
                       partOfOne(read.part, dim), viewOfOne(read.target, dim),
-                      coordinates, &memory);
+                      coordinates, memory);
   }
 
   Status run(const Address *views, int64_t microBatch) override {
@@ -95,7 +95,7 @@ std::unique_ptr<HostTask> feedArray(const SampleArray &array, size_t dim,
                                     const SampleOrder &order, bool isIgnored,
                                     const ReadCommand &read,
                                     const Coordinates &coordinates,
-                                    Memory &memory,
+                                    Memory *memory,
                                     const int64_t &finishedSteps) {
   return std::make_unique<ArrayTask>(array, dim, order, isIgnored, read,
                                      coordinates, memory, finishedSteps);

@@ -13,13 +13,14 @@ namespace accel::rt {
 /// with `isIgnored` rows that do not count (SampleOrder::numRows) get -100,
 /// which takes an input of i32 or i64.
 /// Before each step, `finishedSteps` says how many were finished; all
-/// references must outlive the task. Errors of the task: the file cannot be
-/// read any more, or has a number that the input's type has not.
+/// references must outlive the task. `memory` is as PieceMover has it. Errors
+/// of the task: the file cannot be read any more, or has a number that the
+/// input's type has not.
 std::unique_ptr<HostTask> feedArray(const SampleArray &array, size_t dim,
                                     const SampleOrder &order, bool isIgnored,
                                     const ReadCommand &read,
                                     const Coordinates &coordinates,
-                                    Memory &memory,
+                                    Memory *memory,
                                     const int64_t &finishedSteps);
 
 } // namespace accel::rt

@@ -273,8 +273,8 @@ bool isReport(const Executable &executable, const std::string &output) {
 
 Status InputOutput::prepareLoad(const ReadCommand &read,
                                 const Coordinates &coordinates,
-                                RankControl &control,
-                                std::unique_ptr<HostTask> &task) {
+                                RankControl &control, Memory *remote,
+                                std::unique_ptr<Task> &task) {
   if (!weights || weights->find(read.name).empty())
     return Status::error("found no value for " + inQuotes(read.name));
   if (staging.empty())
@@ -282,7 +282,7 @@ Status InputOutput::prepareLoad(const ReadCommand &read,
   auto load = [&](size_t state, const KeptPiece &kept) {
     const OpenTensor &tensor = weights->values()[state];
     return std::make_unique<LoadTask>(
-        PieceMover(tensor.range, kept.part, kept.view, coordinates, memory,
+        PieceMover(tensor.range, kept.part, kept.view, coordinates, remote,
                    &staging),
         tensor, RangeBlocks(tensor.range, kept.part, coordinates),
         weights->checkOf(state), pieceHashes + state, control.weightBytesRead);
@@ -307,7 +307,7 @@ Status InputOutput::prepareLoad(const ReadCommand &read,
       zeros.strides = rowMajorStrides(zeros.shape);
       zeros.fill.resize(static_cast<size_t>(dtypeBytes(zeros.dtype)));
       rows->add(std::make_unique<ReadTask>(PieceMover(
-                    zeros, kept->part, kept->view, coordinates, memory)),
+                    zeros, kept->part, kept->view, coordinates, remote)),
                 kept->bytes);
     }
   task = std::move(rows);
@@ -316,24 +316,28 @@ Status InputOutput::prepareLoad(const ReadCommand &read,
 
 Status InputOutput::prepare(const Command &command,
                             const Coordinates &coordinates,
-                            RankControl &control,
-                            std::unique_ptr<HostTask> &task) {
+                            RankControl &control, Work &work) {
+  std::unique_ptr<Task> &task = work.task;
+  work.kind = Work::Kind::Host;
+  work.isCapturable = false; // a file is another one in every call
   if (!moves) {
     task = std::make_unique<NothingTask>();
     return Status();
   }
+  Address at = work.places.front().base;
+  Memory *remote = memory->ifRemote(at);
   if (auto *read = std::get_if<ReadCommand>(&command.what)) {
     if (read->source == "state")
-      return prepareLoad(*read, coordinates, control, task);
+      return prepareLoad(*read, coordinates, control, remote, task);
     const TensorRange *range = inputs ? inputs->find(read->name) : nullptr;
     if (!range && data && data->feeds(read->name)) {
-      task = data->prepare(*read, coordinates, *memory, finishedSteps);
+      task = data->prepare(*read, coordinates, *memory, at, finishedSteps);
       return Status();
     }
     if (!range)
       return Status::error("found no value for " + inQuotes(read->name));
     task = std::make_unique<ReadTask>(
-        PieceMover(*range, read->part, read->target, coordinates, memory));
+        PieceMover(*range, read->part, read->target, coordinates, remote));
     return Status();
   }
   auto &write = std::get<WriteCommand>(command.what);
@@ -352,7 +356,7 @@ Status InputOutput::prepare(const Command &command,
   std::optional<PieceMover> mover;
   if (outputs && isWriter(write.part, coordinates))
     if (const TensorRange *range = outputs->find(write.name))
-      mover.emplace(*range, write.part, write.view, coordinates, memory);
+      mover.emplace(*range, write.part, write.view, coordinates, remote);
   task = std::make_unique<WriteTask>(std::move(mover), *this);
   return Status();
 }

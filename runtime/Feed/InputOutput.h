@@ -88,12 +88,14 @@ struct InputOutput {
   /// False: no bytes are read or written.
   bool moves = true;
 
+  /// Makes the task of a read or write whose view is at `work.places`.
   Status prepare(const Command &command, const Coordinates &coordinates,
-                 RankControl &control, std::unique_ptr<HostTask> &task);
+                 RankControl &control, Work &work);
 
 private:
   Status prepareLoad(const ReadCommand &read, const Coordinates &coordinates,
-                     RankControl &control, std::unique_ptr<HostTask> &task);
+                     RankControl &control, Memory *remote,
+                     std::unique_ptr<Task> &task);
 };
 
 /// Whether the output is a number by which a training step reports, or of which

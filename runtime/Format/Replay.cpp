@@ -305,11 +305,16 @@ private:
       const Step *step;
       int64_t microBatch;
       size_t number; ///< Of the run in its turn: its events are its own.
+      size_t place;  ///< In the order in which devices are told of all.
+    };
+    struct Recorded {
+      Clock clock;
+      size_t place;
     };
     /// Of each body, its runs' numbers, by micro-batch.
     std::vector<std::map<int64_t, size_t>> runsOf(bodies.size());
     std::vector<std::vector<Queued>> queues(streams.size());
-    size_t number = 0;
+    size_t number = 0, place = 0;
     const format::ProofTurns turns(program);
     for (const Loop &loop : entry.loops)
       for (int64_t turn = 0; turn < loop.trips; ++turn) {
@@ -321,14 +326,14 @@ private:
             for (const Step &step : bodies[run.body])
               if (isWhole || step.records || step.waits)
                 queues[step.stream].push_back(
-                    {&step, run.microBatch + turn, number});
+                    {&step, run.microBatch + turn, number, place++});
             runsOf[run.body].try_emplace(run.microBatch + turn, number);
             ++number;
           }
       }
     clocks.assign(streams.size(), lengths);
     lastCollective.reset();
-    std::map<std::pair<size_t, std::string>, Clock> events;
+    std::map<std::pair<size_t, std::string>, Recorded> events;
     std::vector<size_t> next(streams.size());
     for (bool progress = true; progress;) {
       progress = false;
@@ -345,8 +350,16 @@ private:
             auto recorded = events.find({recorder, step.event});
             if (recorded == events.end())
               break;
+            // A device that is told of a wait before it has heard of the record
+            // has nothing to wait for.
+            if (recorded->second.place > queued.place)
+              return Status::error(
+                  "expected a record of event " + inQuotes(step.event) +
+                  " to stand before the waits for it, found it behind one, "
+                  "for node " +
+                  inQuotes(step.command->node));
             for (size_t i = 0; i < kMaxStreams; ++i)
-              clock[i] = std::max(clock[i], recorded->second[i]);
+              clock[i] = std::max(clock[i], recorded->second.clock[i]);
           }
           if (Status status = execute(step, queued.microBatch); !status.ok())
             return Status::error(status.message() + " in a " +
@@ -354,8 +367,10 @@ private:
                                  inQuotes(step.command->node));
           ++next[stream];
           clock[stream] = ++lengths[stream];
-          if (step.records &&
-              !events.try_emplace({queued.number, step.event}, clock).second)
+          if (step.records && !events
+                                   .try_emplace({queued.number, step.event},
+                                                Recorded{clock, queued.place})
+                                   .second)
             return Status::error("expected event " + inQuotes(step.event) +
                                  " to be recorded once in a run");
         }

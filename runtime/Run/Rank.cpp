@@ -45,12 +45,14 @@ uint64_t residentBytes(uint64_t sharedBytes) {
 }
 
 /// Libraries do not check their allocations: under 'ulimit -v' they would end
-/// the rank by a signal. So what the plan grants must be there beforehand.
-Status checkAddressSpace(const Program &program) {
+/// the rank by a signal. So what the plan grants of the process's own memory
+/// must be there beforehand.
+Status checkAddressSpace(const Program &program, const DeviceKind &device) {
   uint64_t bytes = 0;
   for (const ArenaPlan &arena : program.arenas)
-    bytes += static_cast<uint64_t>(arena.reserve) +
-             (arena.space == "shared" ? 0 : static_cast<uint64_t>(arena.bytes));
+    if (device.isOfProcess(arena.space))
+      bytes += static_cast<uint64_t>(arena.reserve) +
+               static_cast<uint64_t>(arena.bytes);
   if (bytes == 0)
     return Status();
   void *room = mmap(nullptr, bytes, PROT_NONE,
@@ -121,7 +123,7 @@ Status runRank(const Job &job, ControlPlane &control) {
   bool executes = job.device.executes;
   uint64_t inherited = job.keeperBell ? residentBytes(0) : 0;
   if (executes)
-    ACCEL_RT_RETURN_IF_ERROR(checkAddressSpace(*program));
+    ACCEL_RT_RETURN_IF_ERROR(checkAddressSpace(*program, job.device));
   ThreadPool pool(static_cast<int>(job.threads),
                   spinLimit(job.threads * job.ranksHere, job.coresHere));
   if (!pool.status().ok())
@@ -153,7 +155,7 @@ Status runRank(const Job &job, ControlPlane &control) {
               evalIo = makeIo(job.eval, nullptr),
               idle = makeIo(nullptr, nullptr); // of entries that nobody calls
   Coordinates coordinates = Coordinates::of(plan.mesh, rank);
-  auto transfer = [&](const Command &command, std::unique_ptr<HostTask> &task) {
+  auto transfer = [&](const Command &command, Work &work) {
     const auto *read = std::get_if<ReadCommand>(&command.what);
     bool isOfCall = (read && read->source == "state") ||
                     job.call.tensors.commands.count(&command);
@@ -161,7 +163,7 @@ Status runRank(const Job &job, ControlPlane &control) {
     // A caller's calls take turns, and all of them find their tensors in one
     // place.
     InputOutput &own = isOfCall || job.server ? io : isOfEval ? evalIo : idle;
-    return own.prepare(command, coordinates, self, task);
+    return own.prepare(command, coordinates, self, work);
   };
   Executor executor(*program, coordinates,
                     {device.get(), comm.get(), transfer, &control,

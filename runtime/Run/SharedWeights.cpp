@@ -37,11 +37,11 @@ SharedWeights::SharedWeights(const RankParts &parts, const CallServer &server)
         findKept(state, read.part, read.target, parts.coordinates);
     if (!kept)
       continue;
+    Address at = parts.executor.address(kept->view);
     pieces.push_back(
         {PieceMover(*shared, kept->part, kept->view, parts.coordinates,
-                    &parts.executor.memory(), &staging),
-         parts.executor.address(kept->view),
-         isWriter(read.part, parts.coordinates)});
+                    parts.executor.memory().ifRemote(at), &staging),
+         at, isWriter(read.part, parts.coordinates)});
   }
 }
 

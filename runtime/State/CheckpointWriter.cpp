@@ -76,8 +76,9 @@ CheckpointWriter::CheckpointWriter(const Checkpoints &checkpoints,
                       saved.offset, saved.state->dtype,
                       shape,        rowMajorStrides(shape)};
     // A copy lies in memory of the host.
-    Memory *memory = plan.background ? nullptr : &executor.memory();
     Address start = executor.address(kept->view);
+    Memory *memory =
+        plan.background ? nullptr : executor.memory().ifRemote(start);
     pieces.push_back({saved.file,
                       PieceMover(range, kept->part, kept->view, coordinates,
                                  memory, &staging),

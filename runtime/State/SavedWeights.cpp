@@ -210,9 +210,10 @@ Status SavedWeights::writePieces(const Program &program,
         findKept(*tensor.state, read.part, read.target, coordinates);
     if (!kept)
       continue;
+    Address at = executor.address(kept->view);
     PieceMover mover(tensor.target, kept->part, kept->view, coordinates,
-                     &executor.memory());
-    ACCEL_RT_RETURN_IF_ERROR(mover.write(executor.address(kept->view), 0));
+                     executor.memory().ifRemote(at));
+    ACCEL_RT_RETURN_IF_ERROR(mover.write(at, 0));
     progress.fetch_add(1);
   }
   return Status();

@@ -73,17 +73,16 @@ Status StateCopy::allocate(std::atomic<uint64_t> *counter) {
 }
 
 Status StateCopy::copy(Memory &memory, ThreadPool &pool) {
-  if (!memory.isHostMemory()) {
-    for (const Span &span : chunks)
+  for (const Span &span : chunks)
+    if (!memory.isHostMemory(span.start))
       ACCEL_RT_RETURN_IF_ERROR(
           memory.download(room + span.at, span.start, {span.bytes}));
-    return Status();
-  }
-  pool.parallelFor(
-      static_cast<int64_t>(chunks.size()), [&](int64_t chunk, int) {
-        const Span &span = chunks[static_cast<size_t>(chunk)];
-        std::memcpy(room + span.at, memory.find(span.start), span.bytes);
-      });
+  pool.parallelFor(static_cast<int64_t>(chunks.size()),
+                   [&](int64_t chunk, int) {
+                     const Span &span = chunks[static_cast<size_t>(chunk)];
+                     if (const char *source = memory.find(span.start))
+                       std::memcpy(room + span.at, source, span.bytes);
+                   });
   return Status();
 }
 

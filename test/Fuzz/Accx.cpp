@@ -97,9 +97,8 @@ rt::Status runRank(const rt::ExecutableFile &file, const rt::Inputs &inputs,
   // A small room, so that pieces come in parts.
   io.staging.resize(64);
   rt::Coordinates coordinates = rt::Coordinates::of(plan.mesh, rank);
-  auto transfer = [&](const rt::Command &command,
-                      std::unique_ptr<rt::HostTask> &task) {
-    return io.prepare(command, coordinates, self, task);
+  auto transfer = [&](const rt::Command &command, rt::Work &work) {
+    return io.prepare(command, coordinates, self, work);
   };
   rt::Executor executor(*program, coordinates,
                         {&device, &comm, transfer, control.get()},

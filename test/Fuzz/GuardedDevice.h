@@ -95,12 +95,13 @@ public:
     rt::fillRows(find(target), byte, rows);
     return rt::Status();
   }
+  bool capturesHostTasks() const override { return true; }
   /// Streams of one thread each, as the CPU has them.
   rt::Status makeStreams(const rt::StreamPlan &plan, rt::StreamWatcher &watcher,
                          std::unique_ptr<rt::Streams> &streams) override {
     return rt::makeThreadStreams(plan, /*spin=*/50, watcher, streams);
   }
-  bool isHostMemory() const override { return true; }
+  bool isHostMemory(rt::Address) const override { return true; }
 
 private:
   bool holds(rt::Address address, const rt::Rows &rows) const {
@@ -121,8 +122,9 @@ public:
     return rt::Status();
   }
   rt::Status prepare(const rt::Program &, const rt::Command &command,
-                     std::unique_ptr<rt::HostTask> &task) override {
-    task = std::make_unique<CheckTask>(command, arenas);
+                     rt::Work &work) override {
+    work.kind = rt::Work::Kind::Host;
+    work.task = std::make_unique<CheckTask>(command, arenas);
     return rt::Status();
   }
 

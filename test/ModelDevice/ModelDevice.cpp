@@ -61,7 +61,7 @@ Status ModelDevice::makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
 }
 
 DeviceKind modelDevice(ModelOptions options) {
-  return {"cpu", /*executes=*/true, cpu::checkMachine,
+  return {"cpu", /*executes=*/true, cpu::isOfProcess, cpu::checkMachine,
           [options](const ExecutableFile &file, ThreadPool &pool,
                     std::atomic<uint64_t> *populated,
                     std::unique_ptr<Device> &device) {

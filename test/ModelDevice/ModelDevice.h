@@ -26,6 +26,8 @@ public:
   Status download(void *target, Address source, const Rows &rows) override;
   Status fill(Address target, int byte, const Rows &rows) override;
   Status prepare(const Command &command, std::unique_ptr<Task> &task) override;
+  /// As nodes that call the host.
+  bool capturesHostTasks() const override { return true; }
   Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
                      std::unique_ptr<Streams> &streams) override;
 

@@ -223,7 +223,7 @@ plan.program @other stage 0 ranks 2 mesh @m {
 
 // -----
 
-// expected-error @below {{expected a target ('cpu' or 'cpu:NAME', 'null'), found 'cuda'}}
+// expected-error @below {{expected a target ('cpu' or 'cpu:NAME', 'null' or 'null:queues=N'), found 'cuda'}}
 module {
   plan.program @unknown stage 0 ranks 1 {
     plan.body @f engine cuda {
@@ -410,4 +410,102 @@ plan.program @beyond stage 0 ranks 1 mesh @m {
     // expected-error @below {{expected one of 4 micro-batches in every turn, found 2 in the first of 3}}
     plan.loop 3 { plan.segment cpu { plan.run @f micro_batch turn + 2 } }
   }
+}
+
+// -----
+
+// A file may have bodies of two engines, each held against its own target: what
+// other ranks read lies elsewhere for each.
+dist.mesh @m ["dp" = 2]
+plan.program @engines stage 0 ranks 2 mesh @m {
+  plan.arena device 64 bytes
+  plan.arena shared 64 bytes
+  plan.buffer @a : activation device at 0, 64 bytes
+  plan.buffer @b : activation shared at 0, 64 bytes
+  plan.body @f engine null {
+    plan.fill @a[16xf32] with 1.0
+    plan.collective broadcast over dp permutation [0] (@a[16xf32]) -> @a[16xf32]
+    plan.record "made"
+  }
+  plan.body @g engine cpu {
+    plan.wait "made" of @f on host
+    plan.copy @a[16xf32] -> @b[16xf32] on host
+    plan.collective broadcast over dp permutation [0] (@b[16xf32]) -> @b[16xf32] on host
+    plan.record "back" on host
+  }
+  plan.body @h engine null {
+    plan.wait "back" of @g
+    plan.fill @a[16xf32] with 2.0
+  }
+  plan.entry @forward {
+    plan.segment null { plan.run @f }
+    plan.segment cpu { plan.run @g }
+    plan.segment null { plan.run @h }
+  }
+}
+
+// -----
+
+plan.program @engine_of_segment stage 0 ranks 1 {
+  plan.body @f engine cpu {
+  }
+  plan.entry @forward {
+    plan.segment null {
+      // expected-error @below {{expected a body of engine 'null', as its segment is, found 'cpu'}}
+      plan.run @f
+    }
+  }
+}
+
+// -----
+
+plan.program @engine_of_stream stage 0 ranks 1 {
+  plan.arena device 64 bytes
+  plan.buffer @a : activation device at 0, 64 bytes
+  plan.body @f engine cpu {
+    plan.fill @a[16xf32] with 1.0
+  }
+  plan.body @g engine null {
+    // expected-error @below {{expected a stream of one engine, found 'compute' in bodies of 'cpu' and 'null'}}
+    plan.fill @a[16xf32] with 2.0
+  }
+  plan.entry @forward {
+    plan.segment cpu { plan.run @f }
+    plan.segment null { plan.run @g }
+  }
+}
+
+// -----
+
+plan.program @captured_files stage 0 ranks 1 {
+  plan.arena device 64 bytes
+  plan.buffer @a : input device at 0, 64 bytes
+  plan.body @f engine cpu {
+    // expected-note @below {{found what it cannot}}
+    plan.read input "x" -> @a[16xf32]
+  }
+  plan.entry @forward {
+    plan.segment cpu capturable {
+      // expected-error @below {{expected a body that target 'cpu' can capture}}
+      plan.run @f
+    }
+  }
+}
+
+// -----
+
+// In the streams' order the record comes first, but devices are told of the wait
+// before it.
+plan.program @told_too_early stage 0 ranks 1 {
+  plan.arena device 128 bytes
+  plan.buffer @a : activation device at 0, 64 bytes
+  plan.buffer @b : activation device at 64, 64 bytes
+  plan.body @f engine cpu {
+    plan.fill @a[16xf32] with 1.0
+    // expected-error @below {{waits for event 'ready', whose record stands behind it: a device that is told of the wait first has nothing to wait for}}
+    plan.wait "ready" on comm
+    plan.copy @a[16xf32] -> @b[16xf32] on comm
+    plan.record "ready"
+  }
+  plan.entry @forward { plan.segment cpu { plan.run @f } }
 }

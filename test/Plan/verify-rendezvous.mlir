@@ -43,6 +43,7 @@ plan.program @s0 stage 0 ranks 2 mesh @m {
   plan.buffer @b : activation shared at 64, 64 bytes
   plan.body @f engine cpu {
     plan.fill @a[16xf32] with 1.0
+    // expected-note @below {{stream 'compute' of stage 0 waits here for stream 'compute' of stage 1}}
     plan.send @a[16xf32] to pp + 1 tag 0
     plan.recv @b[16xf32] from pp + 1 tag 1
   }
@@ -57,6 +58,7 @@ plan.program @s1 stage 1 ranks 2 mesh @m {
   plan.body @f engine cpu {
     plan.fill @a[16xf32] with 2.0
     // expected-error @below {{waits for ever: the stages wait for each other}}
+    // expected-note @below {{stream 'compute' of stage 1 waits here for stream 'compute' of stage 0}}
     plan.send @a[16xf32] to pp - 1 tag 1
     plan.recv @b[16xf32] from pp - 1 tag 0
   }
@@ -109,8 +111,10 @@ plan.program @s0 stage 0 ranks 2 mesh @m {
   plan.buffer @a : activation shared at 0, 64 bytes
   plan.buffer @b : activation shared at 64, 64 bytes
   plan.body @f engine cpu {
+    // expected-note @below {{stream 'in' of stage 0 waits here for stream 'compute' of stage 1}}
     plan.recv @b[16xf32] from pp + 1 tag 1 on in
     plan.record "there" on in
+    // expected-note @below {{stream 'compute' of stage 0 waits here for stream 'in' of stage 0}}
     plan.wait "there"
     plan.fill @a[16xf32] with 1.0
     plan.send @a[16xf32] to pp + 1 tag 0
@@ -124,9 +128,11 @@ plan.program @s1 stage 1 ranks 2 mesh @m {
   plan.buffer @a : activation shared at 0, 64 bytes
   plan.buffer @b : activation shared at 64, 64 bytes
   plan.body @f engine cpu {
+    // expected-note @below {{stream 'in' of stage 1 waits here for stream 'compute' of stage 0}}
     plan.recv @b[16xf32] from pp - 1 tag 0 on in
     plan.record "there" on in
     // expected-error @below {{waits for ever: the stages wait for each other}}
+    // expected-note @below {{stream 'compute' of stage 1 waits here for stream 'in' of stage 1}}
     plan.wait "there"
     plan.fill @a[16xf32] with 1.0
     plan.send @a[16xf32] to pp - 1 tag 1
@@ -358,6 +364,23 @@ plan.program @s1 stage 1 ranks 2 mesh @m {
       plan.recv @b[16xf32] from pp - 1 tag 0
       plan.send @a[16xf32] to pp - 1 tag 1
     }
+  }
+  plan.entry @forward {
+    plan.segment cpu { plan.run @f }
+  }
+}
+
+// -----
+
+// A collective's ranks must have one text.
+dist.mesh @m ["pp" = 2]
+plan.program @s0 stage 0 ranks 2 mesh @m {
+  plan.arena shared 64 bytes
+  plan.buffer @a : activation shared at 0, 64 bytes
+  plan.body @f engine cpu {
+    plan.fill @a[16xf32] with 1.0
+    // expected-error @below {{expected a collective of ranks of one stage, which have one text, found one along 'pp'}}
+    plan.collective broadcast over pp permutation [0] (@a[16xf32]) -> @a[16xf32]
   }
   plan.entry @forward {
     plan.segment cpu { plan.run @f }

@@ -1,4 +1,5 @@
-// Streams as queues of what may hold them up: records, waits and messages.
+// Streams as queues of what may hold them up: records, waits and messages, and
+// what stands in one of the target's queues before these.
 
 #include "Rendezvous.h"
 
@@ -6,6 +7,7 @@
 #include "dialects/Plan/RunList.h"
 #include "lib/Plan/BufferTable.h"
 #include "llvm/ADT/MapVector.h"
+#include <map>
 
 using namespace mlir;
 using namespace accel;
@@ -20,11 +22,16 @@ struct Message {
   ViewAttr view;
 };
 
-/// A record, a wait, or messages that are posted together.
+/// A record, a wait, messages that are posted together, or, where the target
+/// has queues, a collective.
 struct Item {
   Operation *op;
   size_t run;                        ///< its number, a turn counting as one
   SmallVector<Message, 2> open = {}; ///< not passed on yet
+  /// Of the target's queues, and its place there; -1: it stands in none.
+  int64_t queue = -1, place = -1;
+
+  bool isMet() const { return open.empty(); }
 };
 
 struct Stream {
@@ -34,16 +41,32 @@ struct Stream {
   Item &head() { return items[next]; }
 };
 
+struct Queue {
+  int64_t length = 0, served = 0;
+};
+
 struct Stage {
   std::optional<Recorders> recorders;
   llvm::MapVector<StringAttr, Stream> streams;
+  std::map<int64_t, Queue> queues;
+  llvm::MapVector<StringAttr, int64_t> exchanging; ///< streams, and their queue
+
+  /// Whether all that stands before an item in its queue is done.
+  bool serves(const Item &item) {
+    return item.queue < 0 || queues[item.queue].served == item.place;
+  }
+  void leave(const Item &item) {
+    if (item.queue >= 0)
+      ++queues[item.queue].served;
+  }
   llvm::DenseSet<std::pair<size_t, StringAttr>> recorded;
 };
 
 /// The stages of one entry.
 class Rendezvous {
 public:
-  explicit Rendezvous(size_t count) : stages(count) {}
+  Rendezvous(size_t count, QueuesOf queuesOf)
+      : stages(count), queuesOf(queuesOf) {}
   LogicalResult add(EntryOp entry, int64_t stage);
   LogicalResult run();
 
@@ -52,8 +75,13 @@ private:
   bool advance(int64_t stage, Stream &stream);
   bool pass(int64_t stage, Message &message);
   LogicalResult report();
+  /// A stream that does not go on: its stage, and its number there.
+  using Held = std::pair<size_t, size_t>;
+  std::optional<Held> findHolder(Held held);
+  void explain(Held held, InFlightDiagnostic &error);
 
   std::vector<Stage> stages;
+  QueuesOf queuesOf;
   Operation *differs = nullptr; ///< a message of another type than its partner
 };
 } // namespace
@@ -95,12 +123,24 @@ LogicalResult Rendezvous::add(EntryOp entry, int64_t number) {
   struct Template {
     StringAttr stream;
     Item item;
+    int64_t queues; ///< 0: it stands in none
   };
   llvm::DenseMap<StringAttr, SmallVector<Template>> bodies;
   for (auto body : program.getOps<BodyOp>())
     for (Operation &op : body.getBody().front()) {
-      if (!isa<RecordOp, WaitOp, SendOp, RecvOp, GroupOp>(op))
+      auto collective = dyn_cast<CollectiveOp>(op);
+      if (!collective && !isa<RecordOp, WaitOp, SendOp, RecvOp, GroupOp>(op))
         continue;
+      if (collective &&
+          llvm::is_contained(collective.getAxes().getAsValueRange<StringAttr>(),
+                             dist::MeshOp::kPipelineAxis))
+        return collective.emitOpError()
+               << "expected a collective of ranks of one stage, which have one "
+                  "text, found one along '"
+               << dist::MeshOp::kPipelineAxis << "'";
+      int64_t queues = isa<RecordOp, WaitOp>(op) ? 0 : queuesOf(body);
+      if (collective && !queues)
+        continue; // it holds up nobody
       auto messages = listMessages(&op, number);
       if (failed(messages))
         return failure();
@@ -109,7 +149,8 @@ LogicalResult Rendezvous::add(EntryOp entry, int64_t number) {
       if (first)
         bodies[body.getSymNameAttr()].push_back(
             {StringAttr::get(entry.getContext(), first.getStreamName()),
-             {&op, 0, *messages}});
+             {&op, 0, *messages},
+             queues});
     }
   SmallVector<RunTurn> runs = listRuns(entry);
   for (size_t run = 0; run < runs.size(); ++run)
@@ -119,6 +160,15 @@ LogicalResult Rendezvous::add(EntryOp entry, int64_t number) {
       item.run = run;
       if (!item.open.empty() && entry.getKind() == kLoadEntry)
         return item.op->emitOpError() << "expected no message at load";
+      if (each.queues > 0) {
+        // The streams share the queues in turn.
+        item.queue =
+            stage.exchanging
+                .insert({each.stream,
+                         int64_t(stage.exchanging.size()) % each.queues})
+                .first->second;
+        item.place = stage.queues[item.queue].length++;
+      }
       stage.streams[each.stream].items.push_back(std::move(item));
     }
   stage.recorders.emplace(runs);
@@ -128,7 +178,7 @@ LogicalResult Rendezvous::add(EntryOp entry, int64_t number) {
 /// Passes a message on if the other end has come to it.
 bool Rendezvous::pass(int64_t stage, Message &message) {
   for (auto &[name, stream] : stages[message.peer].streams) {
-    if (stream.hasEnded())
+    if (stream.hasEnded() || !stages[message.peer].serves(stream.head()))
       continue;
     auto &open = stream.head().open;
     auto other = llvm::find_if(open, [&](const Message &each) {
@@ -140,8 +190,10 @@ bool Rendezvous::pass(int64_t stage, Message &message) {
     if (other->view.getTensorType() != message.view.getTensorType())
       differs = message.op;
     open.erase(other);
-    if (open.empty())
+    if (open.empty()) {
+      stages[message.peer].leave(stream.head());
       ++stream.next;
+    }
     return true;
   }
   return false;
@@ -160,6 +212,8 @@ bool Rendezvous::advance(int64_t number, Stream &stream) {
       if (!recorder ||
           !stage.recorded.contains({*recorder, wait.getEventAttr()}))
         return moved;
+    } else if (!stage.serves(item)) {
+      return moved;
     } else {
       size_t before = item.open.size();
       llvm::erase_if(item.open,
@@ -167,6 +221,7 @@ bool Rendezvous::advance(int64_t number, Stream &stream) {
       moved |= item.open.size() < before;
       if (!item.open.empty())
         return moved;
+      stage.leave(item);
     }
     moved = true;
     ++stream.next;
@@ -184,14 +239,83 @@ LogicalResult Rendezvous::run() {
   return report();
 }
 
+/// The stream for which one that does not go on waits: its own stage's that
+/// records, or has its queue, or the one of another stage that has its message.
+std::optional<Rendezvous::Held> Rendezvous::findHolder(Held held) {
+  auto find =
+      [](size_t number, Stage &stage,
+         llvm::function_ref<bool(const Item &)> isIt) -> std::optional<Held> {
+    for (auto [at, each] : llvm::enumerate(stage.streams))
+      if (llvm::any_of(ArrayRef(each.second.items).drop_front(each.second.next),
+                       isIt))
+        return Held{number, at};
+    return std::nullopt;
+  };
+  Stage &stage = stages[held.first];
+  Item &item = (stage.streams.begin() + held.second)->second.head();
+  if (auto wait = dyn_cast<WaitOp>(item.op)) {
+    auto recorder = stage.recorders->find(wait, item.run);
+    return find(held.first, stage, [&](const Item &each) {
+      auto record = dyn_cast<RecordOp>(each.op);
+      return record && recorder && each.run == *recorder &&
+             record.getEventAttr() == wait.getEventAttr();
+    });
+  }
+  if (!stage.serves(item))
+    return find(held.first, stage, [&](const Item &each) {
+      return each.queue == item.queue &&
+             each.place == stage.queues[item.queue].served;
+    });
+  const Message &message = item.open.front();
+  return find(message.peer, stages[message.peer], [&](const Item &each) {
+    return llvm::any_of(each.open, [&](const Message &other) {
+      return other.peer == int64_t(held.first) && other.tag == message.tag &&
+             other.sends != message.sends;
+    });
+  });
+}
+
+/// Names the circle in which streams wait for each other.
+void Rendezvous::explain(Held held, InFlightDiagnostic &error) {
+  SmallVector<Held> path{held};
+  auto circle = path.end();
+  while (true) {
+    std::optional<Held> next = findHolder(path.back());
+    if (!next)
+      return;
+    circle = llvm::find(path, *next);
+    if (circle != path.end())
+      break;
+    path.push_back(*next);
+  }
+  for (auto each = circle; each != path.end(); ++each) {
+    Stage &stage = stages[each->first];
+    auto &[name, stream] = *(stage.streams.begin() + each->second);
+    Item &item = stream.head();
+    Operation *op = item.isMet() ? item.op : item.open.front().op;
+    const Held &next = std::next(each) == path.end() ? *circle : *(each + 1);
+    Diagnostic &note =
+        error.attachNote(op->getLoc())
+        << "stream '" << name.getValue() << "' of stage " << each->first
+        << " waits here for stream '"
+        << (stages[next.first].streams.begin() + next.second)->first.getValue()
+        << "' of stage " << next.first;
+    if (!stage.serves(item))
+      note << ", which is before it in their queue";
+  }
+}
+
 /// What meets nobody first: the others may wait for that.
 LogicalResult Rendezvous::report() {
   Operation *waits = nullptr;
+  Held held;
   for (int64_t number = 0, count = stages.size(); number < count; ++number)
-    for (auto &[name, stream] : stages[number].streams) {
+    for (auto [at, named] : llvm::enumerate(stages[number].streams)) {
+      Stream &stream = named.second;
       if (stream.hasEnded())
         continue;
       waits = stream.head().op;
+      held = {size_t(number), at};
       for (const Message &message : stream.head().open) {
         waits = message.op;
         bool comes = false;
@@ -213,8 +337,10 @@ LogicalResult Rendezvous::report() {
            << "expected a tensor of one type at both ends, found others";
   if (!waits)
     return success();
-  return waits->emitOpError()
-         << "waits for ever: the stages wait for each other";
+  InFlightDiagnostic error =
+      waits->emitOpError() << "waits for ever: the stages wait for each other";
+  explain(held, error);
+  return error;
 }
 
 /// What is received while others of its group are sent lies elsewhere.
@@ -246,7 +372,7 @@ static LogicalResult checkGroup(GroupOp group, const BufferTable &buffers) {
   return success();
 }
 
-LogicalResult accel::plan::checkRendezvous(ModuleOp module) {
+LogicalResult accel::plan::checkRendezvous(ModuleOp module, QueuesOf queuesOf) {
   int64_t count = 1;
   if (dist::MeshOp mesh = dist::MeshOp::of(module))
     count = mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1);
@@ -262,7 +388,7 @@ LogicalResult accel::plan::checkRendezvous(ModuleOp module) {
       return program.emitOpError()
              << "expected one of " << count << " stages, found " << stage;
     for (auto entry : program.getOps<EntryOp>())
-      if (failed(entries.insert({entry.getKind(), Rendezvous(count)})
+      if (failed(entries.insert({entry.getKind(), Rendezvous(count, queuesOf)})
                      .first->second.add(entry, stage)))
         return failure();
   }

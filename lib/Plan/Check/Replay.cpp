@@ -44,12 +44,19 @@ LogicalResult Replay::runEntry(EntryOp entry) {
 FailureOr<std::vector<Step>> Replay::order(EntryOp entry) {
   llvm::MapVector<StringAttr, std::vector<Step>> queues;
   SmallVector<RunTurn> runs = ProofTurns(program).listRuns(entry);
+  // Where each record stands in the run list, by run and event.
+  llvm::DenseMap<std::pair<size_t, StringAttr>, int64_t> told;
+  int64_t enqueued = 0;
   for (size_t number = 0; number < runs.size(); ++number)
     buffers.getBody(runs[number].run).walk([&](CommandOpInterface command) {
       if (!runs[number].lists(command))
         return;
       auto name = StringAttr::get(entry.getContext(), command.getStreamName());
-      queues[name].push_back({command, runs[number], number, 0, 0, {}});
+      queues[name].push_back(
+          {command, runs[number], number, 0, 0, enqueued, {}});
+      if (auto record = dyn_cast<RecordOp>(command.getOperation()))
+        told.insert({{number, record.getEventAttr()}, enqueued});
+      ++enqueued;
     });
   // Clocks at the records that have been passed, by run and event.
   Recorders recorders(runs);
@@ -72,6 +79,11 @@ FailureOr<std::vector<Step>> Replay::order(EntryOp entry) {
                             : records.end();
           if (record == records.end())
             break;
+          if (told.lookup(record->first) > step.enqueued)
+            return wait.emitOpError()
+                   << "waits for event '" << wait.getEvent()
+                   << "', whose record stands behind it: a device that is told "
+                      "of the wait first has nothing to wait for";
           for (auto [mine, theirs] : llvm::zip_equal(clock, record->second))
             mine = std::max(mine, theirs);
         }

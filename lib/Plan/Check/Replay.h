@@ -19,6 +19,7 @@ struct Step {
   size_t number;        ///< of the run, a turn counting as one
   unsigned stream;      ///< its number
   int64_t position = 0; ///< among the steps of its stream
+  int64_t enqueued = 0; ///< among all: devices are told of them in this order
   /// Streams' clocks: how many steps of each stream happen before this one.
   llvm::SmallVector<int64_t, 2> before;
 

@@ -9,6 +9,7 @@
 #include "Replay.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/Plan/ForEachProgram.h"
+#include <map>
 
 using namespace mlir;
 
@@ -21,9 +22,17 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
   using Base::Base;
 
   void runOnOperation() override {
+    LogicalResult found = success();
+    for (auto program : getOperation().getOps<ProgramOp>())
+      for (auto body : program.getOps<BodyOp>())
+        if (succeeded(found))
+          found = findTargetOf(body.getEngine());
+    if (failed(found))
+      return signalPassFailure();
     LogicalResult each = forEachProgram(getOperation(), [&](ProgramOp program) {
       BufferTable buffers(program);
       return failure(failed(checkPlaces(program)) ||
+                     failed(checkSegments(program, buffers)) ||
                      failed(checkRuns(program, buffers)) ||
                      failed(checkViews(program, buffers)) ||
                      failed(checkExchange(program, buffers)) ||
@@ -31,20 +40,71 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
     });
     if (failed(each))
       return signalPassFailure();
-    if (failed(checkRendezvous(getOperation())))
+    if (failed(checkRendezvous(getOperation(), [&](BodyOp body) {
+          return targetOf(body).getExchangeQueues();
+        })))
       signalPassFailure();
   }
 
-  /// Where other ranks may read and write. A text does not say what --target
-  /// was; its engine does.
-  FailureOr<Space> findExchangeSpace(ProgramOp program) {
-    StringRef name;
-    for (auto body : program.getOps<BodyOp>())
-      name = stringifyEngine(body.getEngine());
-    FailureOr<const Target *> target = findTarget(getOperation(), name);
-    if (failed(target))
+  /// Finds what bodies of an engine are for: the target of the option, or,
+  /// since a text does not say what --target was, the one that is called as the
+  /// engine is.
+  LogicalResult findTargetOf(Engine engine) {
+    const Target *&known = targets[engine];
+    if (known)
+      return success();
+    FailureOr<const Target *> chosen = findTarget(getOperation(), target);
+    if (failed(chosen))
       return failure();
-    return (*target)->getExchangeSpace();
+    if (target.empty() || (*chosen)->getEngine() != engine)
+      chosen = findTarget(getOperation(), stringifyEngine(engine));
+    if (failed(chosen))
+      return failure();
+    known = *chosen;
+    return success();
+  }
+  const Target &targetOf(BodyOp body) {
+    return *targets.find(body.getEngine())->second;
+  }
+
+  /// A segment runs bodies of its engine, and commands that the engine's target
+  /// can capture if it is to be captured; a stream is of one engine.
+  LogicalResult checkSegments(ProgramOp program, const BufferTable &buffers) {
+    WalkResult segments = program.walk([&](RunOp run) {
+      auto segment = cast<SegmentOp>(run->getParentOp());
+      BodyOp body = buffers.getBody(run);
+      if (segment.getEngine() != body.getEngine())
+        return run.emitOpError() << "expected a body of engine '"
+                                 << stringifyEngine(segment.getEngine())
+                                 << "', as its segment is, found '"
+                                 << stringifyEngine(body.getEngine()) << "'",
+               WalkResult::interrupt();
+      for (Operation &op : body.getBody().front())
+        if (segment.getCapturable() && !targetOf(body).isCapturable(&op)) {
+          InFlightDiagnostic error =
+              run.emitOpError() << "expected a body that target '"
+                                << targetOf(body).getText() << "' can capture";
+          error.attachNote(op.getLoc()) << "found what it cannot";
+          return WalkResult::interrupt();
+        }
+      return WalkResult::advance();
+    });
+    if (segments.wasInterrupted())
+      return failure();
+    llvm::StringMap<BodyOp> streams;
+    WalkResult one = program.walk([&](CommandOpInterface command) {
+      auto body = command->getParentOfType<BodyOp>();
+      BodyOp first =
+          streams.try_emplace(command.getStreamName(), body).first->second;
+      if (first.getEngine() == body.getEngine())
+        return WalkResult::advance();
+      command.emitOpError() << "expected a stream of one engine, found '"
+                            << command.getStreamName() << "' in bodies of '"
+                            << stringifyEngine(first.getEngine()) << "' and '"
+                            << stringifyEngine(body.getEngine()) << "'";
+      return WalkResult::interrupt();
+    });
+    return failure(one.wasInterrupted());
   }
 
   /// Every buffer lies in its arena, and the arena is as large as they need.
@@ -199,16 +259,15 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
 
   /// What other ranks read lies where they can.
   LogicalResult checkExchange(ProgramOp program, const BufferTable &buffers) {
-    FailureOr<Space> exchange = findExchangeSpace(program);
-    if (failed(exchange))
-      return failure();
     auto check = [&](Operation *op, ViewAttr view) -> LogicalResult {
       BufferOp buffer = buffers.lookup(view);
-      if (buffer.getSpace() == *exchange)
+      Space exchange =
+          targetOf(op->getParentOfType<BodyOp>()).getExchangeSpace();
+      if (buffer.getSpace() == exchange)
         return success();
       return op->emitOpError() << "expected " << view.getBuffer()
                                << ", which other ranks access, in space '"
-                               << stringifySpace(*exchange) << "', found '"
+                               << stringifySpace(exchange) << "', found '"
                                << stringifySpace(buffer.getSpace()) << "'";
     };
     WalkResult result = program.walk([&](Operation *op) {
@@ -229,6 +288,9 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
     });
     return failure(result.wasInterrupted());
   }
+
+  /// By engine, of the bodies that there are.
+  std::map<Engine, const Target *> targets;
 };
 } // namespace
 } // namespace accel::plan

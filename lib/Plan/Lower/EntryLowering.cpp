@@ -21,8 +21,7 @@ BufferOp SharedProgram::getStateBuffer(FlatSymbolRefAttr state, Location loc,
   BufferOp &buffer = states[state.getValue()];
   if (buffer)
     return buffer;
-  buffer = lowering.createBuffer(loc, state.getValue(), Role::state,
-                                 Space::device, type);
+  buffer = lowering.createBuffer(loc, state.getValue(), Role::state, type);
   buffer.setPartAttr(part);
   buffer.setSourceAttr(state);
   OpBuilder builder = OpBuilder::atBlockEnd(&loadBody.getBody().front());
@@ -189,7 +188,7 @@ LogicalResult EntryLowering::lowerArgument(func::FuncOp task,
   bool isNew = !buffer;
   if (isNew) {
     buffer = shared.lowering.createBuffer(argument.getLoc(), input, Role::input,
-                                          Space::device, type);
+                                          type);
     buffer.setPartAttr(part);
   }
   shared.lowering.setPlace(argument, buffer);
@@ -220,7 +219,7 @@ LogicalResult EntryLowering::writeOutputs(func::FuncOp task,
     Location loc = value.getLoc();
     Place place = shared.lowering.getContiguous(value, loc);
     if (place.buffer.getRole() == Role::state && writesStates)
-      place = shared.lowering.copy(place, loc, Role::output, Space::device);
+      place = shared.lowering.copy(place, loc, Role::output);
     if (place.buffer.getRole() == Role::activation)
       place.buffer.setRole(Role::output);
     if (!bodies.write)
@@ -259,10 +258,10 @@ void EntryLowering::keepOldStates(func::FuncOp task) {
     };
     if (llvm::any_of(writers[*state], isOverwritten))
       shared.lowering.setPlace(
-          value,
-          shared.lowering.copy(place, value.getLoc(), Role::activation,
-                               isMessage ? shared.target.getExchangeSpace()
-                                         : Space::device));
+          value, shared.lowering.copy(
+                     place, value.getLoc(), Role::activation,
+                     isMessage ? shared.target.getExchangeSpace()
+                               : shared.target.getSpace(Role::activation)));
   }
 }
 
@@ -290,8 +289,7 @@ LogicalResult EntryLowering::lowerResults(func::FuncOp task,
     auto own = shared.states.find(stateOf(number).getValue());
     if (place.buffer.getRole() == Role::state &&
         (own == shared.states.end() || own->second != place.buffer))
-      place = shared.lowering.copy(place, value.getLoc(), Role::activation,
-                                   Space::device);
+      place = shared.lowering.copy(place, value.getLoc(), Role::activation);
     written.push_back({number, place});
   }
   for (auto &[number, place] : written) {
@@ -340,7 +338,7 @@ void EntryLowering::findReaders() {
 }
 
 LogicalResult EntryLowering::writeRunList(EntryOp call) {
-  RunListWriter list(call, shared.target.getEngine());
+  RunListWriter list(call, shared.target);
   if (!schedule) {
     TaskBodies &bodies = tasks.front().second;
     bodies.reads = true;

@@ -86,8 +86,7 @@ LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
   auto type = cast<RankedTensorType>(result.getType());
   ArrayAttr axes = getAxisNames(op.getAxes());
   if (isa<dist::AxisIndexOp>(op)) {
-    setPlace(result, createBuffer(loc, "coordinate", Role::activation,
-                                  Space::device, type));
+    setPlace(result, createBuffer(loc, "coordinate", Role::activation, type));
     CoordinateOp::create(commands, loc, axes, getView(places[result]),
                          "compute");
     return success();
@@ -104,10 +103,10 @@ LogicalResult Lowering::lowerCollective(dist::CollectiveOpInterface op) {
   if (reduces && isReadOnce(op->getOperand(0), source.buffer))
     setPlace(result, source);
   else
-    setPlace(result,
-             createBuffer(loc, "collective", Role::activation,
-                          reduces ? target.getExchangeSpace() : Space::device,
-                          type));
+    setPlace(result, createBuffer(loc, "collective", Role::activation,
+                                  reduces ? target.getExchangeSpace()
+                                          : target.getSpace(Role::activation),
+                                  type));
   CombineAttr combine;
   int64_t dim = 0, splitDim = 0;
   DenseI64ArrayAttr permutation;

@@ -238,7 +238,7 @@ LogicalResult Lowering::lowerCall(func::CallOp op) {
   for (Value output : op.getResults()) {
     setPlace(output,
              createBuffer(op.getLoc(), (op.getCallee() + ".result").str(),
-                          Role::activation, Space::device,
+                          Role::activation,
                           cast<RankedTensorType>(output.getType())));
     outputs.push_back(getView(places[output]));
   }

@@ -85,8 +85,7 @@ struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
               EntryLowering(shared, entry, schedule, stage, prefix).run(call)))
         return failure();
     }
-    RunListWriter(shared.load, target.getEngine())
-        .run(shared.loadBody, 0, /*capturable=*/false);
+    RunListWriter(shared.load, target).run(shared.loadBody, 0);
     // Behind the bodies that they run.
     Block &block = program.getBody().front();
     for (EntryOp call : calls)

@@ -64,8 +64,7 @@ Place Lowering::getPlace(Value value) {
   if (matchPattern(op, m_Constant(&constant))) {
     BufferOp &buffer = constants[constant];
     if (!buffer) {
-      buffer = createBuffer(op->getLoc(), "constant", Role::constant,
-                            Space::device, type);
+      buffer = createBuffer(op->getLoc(), "constant", Role::constant, type);
       buffer.setValueAttr(constant);
     }
     setPlace(value, buffer);
@@ -89,7 +88,7 @@ Place Lowering::getContiguous(Value value, Location reader) {
   if (place.view.isContiguous())
     return place;
   // Every reader may have the copy.
-  places[value] = copy(place, reader, Role::activation, Space::device);
+  places[value] = copy(place, reader, Role::activation);
   return places[value];
 }
 
@@ -122,7 +121,7 @@ Place Lowering::createResult(Value value, Location loc) {
   place.element = type.getElementType();
   place.buffer =
       createBuffer(loc, value.getDefiningOp()->getName().stripDialect(),
-                   Role::activation, Space::device, type);
+                   Role::activation, type);
   place.view = StridedView::contiguous(type.getShape());
   if (std::optional<PermutingReader> reader = getPermutingReader(value)) {
     StridedView permuted = StridedView::contiguous(

@@ -38,6 +38,11 @@ public:
   /// from the IR and not from locations, which its text need not carry.
   BufferOp createBuffer(mlir::Location loc, llvm::StringRef name, Role role,
                         Space space, mlir::RankedTensorType type);
+  /// The same where the target has the role.
+  BufferOp createBuffer(mlir::Location loc, llvm::StringRef name, Role role,
+                        mlir::RankedTensorType type) {
+    return createBuffer(loc, name, role, target.getSpace(role), type);
+  }
 
   /// Says that `value` is the whole of `buffer`, or lies at `place`.
   void setPlace(mlir::Value value, BufferOp buffer);
@@ -60,6 +65,9 @@ public:
 
   /// A copy without gaps, in a buffer of its own.
   Place copy(Place source, mlir::Location reader, Role role, Space space);
+  Place copy(Place source, mlir::Location reader, Role role) {
+    return copy(source, reader, role, target.getSpace(role));
+  }
 
 private:
   mlir::LogicalResult lowerMatmul(nn::MatmulOp op);

@@ -13,7 +13,7 @@ void StageTransfers::goOnTo(dist::RunOp run, RunListWriter &list) {
     next = getStretch(run.getTaskAttr());
   auto runExchanges = [&](Stretch end) {
     while (!exchanges.empty() && exchanges.begin()->first < end) {
-      list.run(exchanges.begin()->second, 0, /*capturable=*/true);
+      list.run(exchanges.begin()->second, 0);
       exchanges.erase(exchanges.begin());
     }
   };
@@ -34,7 +34,7 @@ void StageTransfers::runUpTo(Channel &channel, int64_t end,
                              RunListWriter &list) {
   end = std::min<int64_t>(end, schedule.getMicroBatches());
   for (; channel.unlisted < end; ++channel.unlisted)
-    list.run(channel.body, channel.unlisted, /*capturable=*/true);
+    list.run(channel.body, channel.unlisted);
 }
 
 /// A value has been sent when its buffer is wanted again: until then the stream
@@ -51,7 +51,7 @@ LogicalResult StageTransfers::addSend(Channel &channel, dist::RunOp run,
                              << " micro-batches of a task that sends outside "
                                 "of loops, found micro-batch "
                              << due + kKeptForSending << " in one";
-  list.run(channel.body, due, /*capturable=*/true);
+  list.run(channel.body, due);
   channel.unlisted += run.getTrips();
   return success();
 }
@@ -70,7 +70,7 @@ LogicalResult StageTransfers::addReceive(Channel &channel, dist::RunOp run,
            << "expected the first micro-batch and the last " << ahead
            << " of a task that receives outside of loops, found micro-batches "
            << first << " to " << end - 1 << " in one";
-  list.run(channel.body, first + ahead, /*capturable=*/true);
+  list.run(channel.body, first + ahead);
   channel.unlisted += run.getTrips();
   return success();
 }

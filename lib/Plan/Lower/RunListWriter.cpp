@@ -5,13 +5,23 @@
 using namespace mlir;
 using namespace accel::plan;
 
-void RunListWriter::run(BodyOp body, int64_t offset, bool capturable) {
+bool RunListWriter::isCapturable(BodyOp body) {
+  auto [known, isNew] = capturable.try_emplace(body, true);
+  if (isNew)
+    known->second = llvm::all_of(body.getBody().front(), [&](Operation &op) {
+      return target.isCapturable(&op);
+    });
+  return known->second;
+}
+
+void RunListWriter::run(BodyOp body, int64_t offset) {
   if (!body)
     return;
-  if (!segment || !capturable || !segment.getCapturable()) {
+  bool captures = isCapturable(body);
+  if (!segment || !captures || !segment.getCapturable()) {
     OpBuilder inner = OpBuilder::atBlockEnd(&list->front());
-    segment =
-        createContainer<SegmentOp>(inner, entry.getLoc(), engine, capturable);
+    segment = createContainer<SegmentOp>(inner, entry.getLoc(),
+                                         body.getEngine(), captures);
   }
   OpBuilder runs = OpBuilder::atBlockEnd(&segment.getBody().front());
   RunOp::create(runs, entry.getLoc(), body.getSymName(), offset,
@@ -21,13 +31,13 @@ void RunListWriter::run(BodyOp body, int64_t offset, bool capturable) {
 void RunListWriter::run(TaskBodies &bodies, int64_t offset) {
   readOnce(bodies);
   if (bodies.reads)
-    run(bodies.read, offset, /*capturable=*/false);
-  run(bodies.body, offset, /*capturable=*/true);
-  run(bodies.write, offset, /*capturable=*/false);
+    run(bodies.read, offset);
+  run(bodies.body, offset);
+  run(bodies.write, offset);
 }
 
 void RunListWriter::readOnce(TaskBodies &bodies) {
-  run(bodies.readOnce, 0, /*capturable=*/false);
+  run(bodies.readOnce, 0);
   bodies.readOnce = {};
 }
 

@@ -3,7 +3,7 @@
 #ifndef ACCEL_LIB_PLAN_LOWER_RUNLISTWRITER_H
 #define ACCEL_LIB_PLAN_LOWER_RUNLISTWRITER_H
 
-#include "dialects/Plan/Plan.h"
+#include "lib/Target/Target.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace accel::plan {
@@ -31,15 +31,15 @@ struct TaskBodies {
   bool reads = false;
 };
 
-/// Segments and loops, one run after the other: reading and writing files
-/// cannot be captured in a graph, what stands between can.
+/// Segments and loops, one run after the other: what the target cannot capture
+/// stands apart, what stands between can be captured.
 class RunListWriter {
 public:
-  RunListWriter(EntryOp entry, Engine engine)
-      : entry(entry), engine(engine), list(&entry.getBody()) {}
+  RunListWriter(EntryOp entry, const Target &target)
+      : entry(entry), target(target), list(&entry.getBody()) {}
 
-  /// Nothing for a null body.
-  void run(BodyOp body, int64_t offset, bool capturable);
+  /// Nothing for a null body. Requires that the body has its commands.
+  void run(BodyOp body, int64_t offset);
 
   /// A task's bodies. It reads its inputs in all of its runs or in none: what
   /// is split over micro-batches is read once of each.
@@ -53,8 +53,11 @@ public:
   void loop(int64_t trips, llvm::function_ref<void()> runs);
 
 private:
+  bool isCapturable(BodyOp body);
+
   EntryOp entry;
-  Engine engine;
+  const Target &target;
+  llvm::DenseMap<mlir::Operation *, bool> capturable; ///< of bodies
   mlir::Region *list; ///< the entry's, or that of the loop at hand
   SegmentOp segment;  ///< that is still open
 };

@@ -126,8 +126,8 @@ FailureOr<BufferOp> StageTransfers::receive(dist::EdgeOp edge,
                                             BlockArgument argument) {
   auto type = cast<RankedTensorType>(argument.getType());
   Location loc = argument.getLoc();
-  BufferOp buffer = shared.lowering.createBuffer(
-      loc, "received", Role::activation, Space::device, type);
+  BufferOp buffer =
+      shared.lowering.createBuffer(loc, "received", Role::activation, type);
   ViewAttr view = Lowering::getView(Lowering::getWhole(buffer, type));
   if (isExchange(edge)) {
     BodyOp body = getExchange(getStretch(edge.getSourceAttr()), edge.getLoc());

@@ -89,20 +89,25 @@ struct Use {
 };
 using Uses = llvm::DenseMap<Operation *, SmallVector<Use, 4>>;
 
+/// In the order of the arenas.
+constexpr Space kSpaces[] = {Space::device, Space::pinned, Space::host,
+                             Space::shared, Space::nvme};
+
 struct AllocateBuffersPass
     : impl::AllocateBuffersPassBase<AllocateBuffersPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    if (alignment == 0) {
-      FailureOr<const Target *> chosen = findTarget(getOperation(), target);
-      if (failed(chosen))
-        return signalPassFailure();
-      alignment = (*chosen)->getAlignment();
-    }
-    if (alignment < 1 || !llvm::isPowerOf2_64(alignment)) {
+    FailureOr<const Target *> chosen = findTarget(getOperation(), target);
+    if (failed(chosen))
+      return signalPassFailure();
+    for (Space space : kSpaces) {
+      int64_t &own = alignments[space] =
+          alignment == 0 ? (*chosen)->getAlignment(space) : alignment;
+      if (own >= 1 && llvm::isPowerOf2_64(own))
+        continue;
       getOperation().emitError()
-          << "expected a power of two as alignment, found " << alignment;
+          << "expected a power of two as alignment, found " << own;
       return signalPassFailure();
     }
     if (failed(forEachProgram(getOperation(), [&](ProgramOp program) {
@@ -124,14 +129,13 @@ struct AllocateBuffersPass
       for (auto [lifetime, writesOnly] : uses.find(execution.command)->second)
         lifetime->add(execution, position, writesOnly);
     OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody().front());
-    for (Space space : {Space::device, Space::pinned, Space::host,
-                        Space::shared, Space::nvme}) {
+    for (Space space : kSpaces) {
       SmallVector<Lifetime *> placed;
       int64_t bytes = place(lifetimes, *order, space, placed);
       if (placed.empty())
         continue;
-      ArenaOp::create(builder, program.getLoc(), space, bytes, alignment,
-                      /*reserve=*/0);
+      ArenaOp::create(builder, program.getLoc(), space, bytes,
+                      alignments[space], /*reserve=*/0);
     }
     for (auto buffer : program.getOps<BufferOp>())
       if (buffer.getAliasOf())
@@ -155,7 +159,8 @@ struct AllocateBuffersPass
       Lifetime &lifetime = lifetimes[buffer.getSymNameAttr()];
       lifetime.buffer = buffer;
       if (buffer.getSlots() > 1)
-        buffer.setSlotStride(llvm::alignTo(buffer.getSlotStride(), alignment));
+        buffer.setSlotStride(llvm::alignTo(buffer.getSlotStride(),
+                                           alignments[buffer.getSpace()]));
       lifetime.bytes = static_cast<int64_t>(
           (buffer.getSlots() - 1) * buffer.getSlotStride() + buffer.getBytes());
       // Filled before anything runs, or kept from call to call.
@@ -164,6 +169,9 @@ struct AllocateBuffersPass
     }
     return lifetimes;
   }
+
+  /// Of each space, what its buffers' offsets are multiples of.
+  std::map<Space, int64_t> alignments;
 
   static Uses listUses(ProgramOp program, const BufferTable &buffers,
                        llvm::MapVector<StringAttr, Lifetime> &lifetimes) {
@@ -192,6 +200,7 @@ struct AllocateBuffersPass
   int64_t place(llvm::MapVector<StringAttr, Lifetime> &lifetimes,
                 const CommandOrder &executions, Space space,
                 SmallVectorImpl<Lifetime *> &placed) {
+    int64_t alignment = alignments[space];
     SmallVector<Lifetime *> order;
     for (auto &[name, lifetime] : lifetimes)
       if (lifetime.buffer.getSpace() == space)

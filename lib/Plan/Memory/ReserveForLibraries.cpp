@@ -20,12 +20,9 @@ struct ReserveForLibrariesPass
         findTarget(getOperation(), target, threads);
     if (failed(chosen))
       return signalPassFailure();
-    for (auto program : getOperation().getOps<ProgramOp>()) {
-      int64_t bytes = (*chosen)->estimateReserve(program);
+    for (auto program : getOperation().getOps<ProgramOp>())
       for (auto arena : program.getOps<ArenaOp>())
-        if (arena.getSpace() == Space::device)
-          arena.setReserve(bytes);
-    }
+        arena.setReserve((*chosen)->estimateReserve(program, arena.getSpace()));
   }
 };
 } // namespace

@@ -34,19 +34,34 @@ public:
     return cpu::chooseGrid(kernel, rows, bytes);
   }
 
+  /// A replay is the list of what threads do. Files are another one's in every
+  /// call.
+  bool isCapturable(Operation *command) const override {
+    return !isa<plan::ReadOp, plan::WriteOp>(command);
+  }
+
+  plan::Space getSpace(plan::Role) const override {
+    return plan::Space::device;
+  }
   /// A cache line.
-  int64_t getAlignment() const override { return 64; }
+  int64_t getAlignment(plan::Space) const override { return 64; }
   /// Ranks are processes: they see nothing of each other's but what is mapped
   /// by all.
   plan::Space getExchangeSpace() const override { return plan::Space::shared; }
+  /// Threads wait for peers, each stream's for its own.
+  int64_t getExchangeQueues() const override { return 0; }
   LogicalResult chooseForms(plan::ProgramOp program) const override {
     FailureOr<cpu::CpuTarget> machine = parse(program);
     return failed(machine)
                ? failure()
                : cpu::chooseForms(program, *machine, countThreads(program));
   }
-  int64_t estimateReserve(plan::ProgramOp program) const override {
-    return cpu::estimateReserve(program, countThreads(program));
+  /// The host's memory is the device's.
+  int64_t estimateReserve(plan::ProgramOp program,
+                          plan::Space space) const override {
+    return space == plan::Space::device
+               ? cpu::estimateReserve(program, countThreads(program))
+               : 0;
   }
 
   std::string getSymbol(Operation *command,

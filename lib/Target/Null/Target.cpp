@@ -9,9 +9,16 @@ using namespace mlir;
 using namespace accel;
 
 namespace {
+/// What a text asks for: "null:queues=1".
+struct Options {
+  std::string text;
+  int64_t queues = 0; ///< Target::getExchangeQueues
+};
+
 class OfNull final : public Target {
 public:
-  std::string getText() const override { return "null"; }
+  explicit OfNull(Options options) : options(std::move(options)) {}
+  std::string getText() const override { return options.text; }
   plan::Engine getEngine() const override { return plan::Engine::null; }
 
   FusionLimits getFusionLimits() const override {
@@ -27,13 +34,23 @@ public:
     return rows;
   }
 
+  bool isCapturable(Operation *command) const override {
+    return !isa<plan::ReadOp, plan::WriteOp>(command);
+  }
+
   /// What accelerators ask for.
-  int64_t getAlignment() const override { return 256; }
+  int64_t getAlignment(plan::Space) const override { return 256; }
+  plan::Space getSpace(plan::Role) const override {
+    return plan::Space::device;
+  }
   plan::Space getExchangeSpace() const override { return plan::Space::device; }
+  int64_t getExchangeQueues() const override { return options.queues; }
   LogicalResult chooseForms(plan::ProgramOp) const override {
     return success();
   }
-  int64_t estimateReserve(plan::ProgramOp) const override { return 0; }
+  int64_t estimateReserve(plan::ProgramOp, plan::Space) const override {
+    return 0;
+  }
 
   std::string getSymbol(Operation *command,
                         SymbolTableCollection &) const override {
@@ -53,13 +70,20 @@ public:
     return result.wasInterrupted() ? FailureOr<Code>(failure())
                                    : FailureOr<Code>(Code());
   }
+
+private:
+  Options options;
 };
 
 FailureOr<std::unique_ptr<Target>> create(const TargetOptions &options,
                                           TargetTable::EmitError emitError) {
-  if (options.text != "null") {
-    emitError() << "expected target 'null', found '" << options.text
-                << "': there is one of it";
+  Options read{options.text};
+  StringRef rest = StringRef(options.text).substr(StringRef("null").size());
+  bool isKnown = rest.consume_front(":queues=");
+  if (!options.text.empty() && options.text != "null" &&
+      (!isKnown || rest.getAsInteger(10, read.queues) || read.queues < 1)) {
+    emitError() << "expected target 'null' or 'null:queues=N', found '"
+                << options.text << "'";
     return failure();
   }
   if (options.threads) {
@@ -67,8 +91,10 @@ FailureOr<std::unique_ptr<Target>> create(const TargetOptions &options,
                    "has no threads";
     return failure();
   }
-  return std::unique_ptr<Target>(std::make_unique<OfNull>());
+  return std::unique_ptr<Target>(std::make_unique<OfNull>(std::move(read)));
 }
 } // namespace
 
-TargetTable::Row null::getTargetRow() { return {"null", "'null'", create}; }
+TargetTable::Row null::getTargetRow() {
+  return {"null", "'null' or 'null:queues=N'", create};
+}

@@ -56,7 +56,7 @@ public:
   }
   uint64_t allocatedBytes() const override { return allocated; }
 
-  bool isHostMemory() const override { return true; }
+  bool isHostMemory(Address) const override { return true; }
   Status share(void *host, uint64_t, Address &address) override {
     address = {reinterpret_cast<uint64_t>(host)};
     return Status();
@@ -99,6 +99,7 @@ public:
                          inQuotes(commandKind(command)));
   }
 
+  bool capturesHostTasks() const override { return true; }
   Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
                      std::unique_ptr<Streams> &streams) override {
     return makeThreadStreams(plan, pool.spinLimit(), watcher, streams);
@@ -117,6 +118,9 @@ private:
 };
 
 } // namespace
+
+/// All but what the parent has mapped for the ranks of the machine.
+bool cpu::isOfProcess(const std::string &space) { return space != "shared"; }
 
 Status cpu::makeDevice(const ExecutableFile &file, ThreadPool &pool,
                        std::atomic<uint64_t> *populated,

@@ -19,6 +19,7 @@ Status makeDevice(const ExecutableFile &file, ThreadPool &pool,
 
 /// Errors: features (names as in /proc/cpuinfo) that the code in `path` needs
 /// and this machine lacks.
+bool isOfProcess(const std::string &space);
 Status checkMachine(const Executable &plan, const std::string &path);
 
 /// Puts into `missing` those among `features` that this machine lacks. Errors:

@@ -64,6 +64,7 @@ public:
     return Status();
   }
   Status fill(Address, int, const Rows &) override { return Status(); }
+  bool capturesHostTasks() const override { return true; }
   /// Streams order nothing's doing as they order a device's.
   Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
                      std::unique_ptr<Streams> &streams) override {
@@ -81,6 +82,8 @@ private:
 std::unique_ptr<Device> null::makeDevice(std::vector<RecordedCommand> *log) {
   return std::make_unique<NullDevice>(log);
 }
+
+bool null::isOfProcess(const std::string &) { return false; }
 
 Status null::checkMachine(const Executable &, const std::string &) {
   return Status();

@@ -21,6 +21,7 @@ namespace null {
 std::unique_ptr<Device> makeDevice(std::vector<RecordedCommand> *log);
 
 /// For the table of devices: any machine will do, and nothing is recorded.
+bool isOfProcess(const std::string &space);
 Status checkMachine(const Executable &plan, const std::string &path);
 Status makeDevice(const ExecutableFile &file, ThreadPool &pool,
                   std::atomic<uint64_t> *populated,

@@ -22,6 +22,10 @@ public:
   virtual Status prepare(const Command &command,
                          std::unique_ptr<Task> &task) = 0;
 
+  /// Whether captures of its streams may hold tasks of the host: as the list of
+  /// a thread does, or a graph with nodes that call the host.
+  virtual bool capturesHostTasks() const { return false; }
+
   /// Makes the streams of a program; `watcher` must outlive them, they must end
   /// before the device.
   virtual Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,

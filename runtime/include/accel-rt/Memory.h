@@ -59,13 +59,19 @@ public:
   /// Sets every byte of the rows to `byte`.
   virtual Status fill(Address target, int byte, const Rows &rows) = 0;
 
-  /// Whether an address is one of the host's, so that what is moved may be
-  /// moved in place. Nobody may rely on it: without it everything goes by the
-  /// copies above.
-  virtual bool isHostMemory() const { return false; }
+  /// Whether the arena that an address is in is memory of the host's, and its
+  /// number a pointer, so that what is moved may be moved in place: a device
+  /// may have some arenas there (`pinned`, `host`) and others not. Nobody may
+  /// rely on it: without it everything goes by the copies above.
+  virtual bool isHostMemory(Address) const { return false; }
   /// Null where it is not.
   char *find(Address address) const {
-    return isHostMemory() ? reinterpret_cast<char *>(address.value) : nullptr;
+    return isHostMemory(address) ? reinterpret_cast<char *>(address.value)
+                                 : nullptr;
+  }
+  /// By what bytes at an address are moved: null where they are the host's own.
+  Memory *ifRemote(Address address) {
+    return isHostMemory(address) ? nullptr : this;
   }
 };
 

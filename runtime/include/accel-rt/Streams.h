@@ -43,7 +43,11 @@ public:
 struct Work {
   enum class Kind { Device, Host, Record, Wait };
   Kind kind = Kind::Device;
-  std::unique_ptr<Task> task; ///< By the device, or a HostTask.
+  std::unique_ptr<Task> task; ///< Of the device's streams, or a HostTask.
+  /// Whether it may stand in a capture. One of the host's may where it calls
+  /// nothing of a device and waits for no file, and the device's captures hold
+  /// calls of the host (Device::capturesHostTasks).
+  bool isCapturable = true;
   std::vector<Place> places;
   /// Among the program's commands, Program::bodies in order.
   int64_t number = 0;
@@ -134,8 +138,8 @@ public:
   virtual void enqueue(const Step &step, Turn turn) = 0;
 
   /// Captures the steps of a segment, so that replay() does all that enqueuing
-  /// them would, on every turn, and looks nothing up. No step is one of the
-  /// host's that reads or writes files. Done before anything is enqueued.
+  /// them would, on every turn, and looks nothing up. Requires that the work of
+  /// every step is capturable. Done before anything is enqueued.
   virtual Status capture(const std::vector<Step> &steps,
                          std::unique_ptr<Graph> &graph) = 0;
   virtual void replay(Graph &graph, Turn turn) = 0;

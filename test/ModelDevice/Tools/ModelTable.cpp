@@ -10,7 +10,7 @@ static const std::vector<DeviceKind> &table() {
   static const std::vector<DeviceKind> devices = {
       model::modelDeviceOfEnvironment() ? *model::modelDeviceOfEnvironment()
                                         : model::modelDevice({}),
-      {"null", /*executes=*/false, null::checkMachine,
+      {"null", /*executes=*/false, null::isOfProcess, null::checkMachine,
        [](const ExecutableFile &file, ThreadPool &pool,
           std::atomic<uint64_t> *populated, std::unique_ptr<Device> &device) {
          return null::makeDevice(file, pool, populated, device);

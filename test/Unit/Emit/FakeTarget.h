@@ -18,12 +18,19 @@ public:
   int64_t chooseGrid(mlir::func::FuncOp, int64_t, int64_t) const override {
     return 1;
   }
-  int64_t getAlignment() const override { return 64; }
+  bool isCapturable(mlir::Operation *) const override { return true; }
+  plan::Space getSpace(plan::Role) const override {
+    return plan::Space::device;
+  }
+  int64_t getAlignment(plan::Space) const override { return 64; }
   plan::Space getExchangeSpace() const override { return plan::Space::shared; }
   mlir::LogicalResult chooseForms(plan::ProgramOp) const override {
     return mlir::success();
   }
-  int64_t estimateReserve(plan::ProgramOp) const override { return 0; }
+  int64_t getExchangeQueues() const override { return 0; }
+  int64_t estimateReserve(plan::ProgramOp, plan::Space) const override {
+    return 0;
+  }
   std::string getSymbol(mlir::Operation *op,
                         mlir::SymbolTableCollection &) const override {
     auto kernel = llvm::dyn_cast<plan::KernelOp>(op);

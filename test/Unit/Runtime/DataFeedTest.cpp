@@ -49,7 +49,7 @@ protected:
                      contiguousView(0, {1, 600}, dtype)};
     Coordinates coordinates{executable.mesh, {1}};
     std::unique_ptr<HostTask> task =
-        feed.prepare(read, coordinates, memory, finished);
+        feed.prepare(read, coordinates, memory, {}, finished);
     std::vector<T> values(600);
     Address address = PlainMemory::of(values.data());
     Status status = task->run(&address, 0);
@@ -109,7 +109,8 @@ TEST_F(Feed, DoesNotWrapTokensThatAreTooLarge) {
                    contiguousView(0, {1, 1200}, DType::I32)};
   std::vector<int32_t> values(1200);
   Address address = PlainMemory::of(values.data());
-  ASSERT_TRUE(feed.prepare(read, {}, memory, finished)->run(&address, 0).ok());
+  ASSERT_TRUE(
+      feed.prepare(read, {}, memory, {}, finished)->run(&address, 0).ok());
   EXPECT_EQ(values[6], 6);
   EXPECT_EQ(values[7], INT32_MAX); // a kernel refuses it, as it must
 }
@@ -145,8 +146,9 @@ protected:
     read.target.strides = {8, 2, 1};
     std::vector<int64_t> values(16, -1);
     Address address = PlainMemory::of(values.data());
-    Status ran = feed.prepare(read, {executable.mesh, {1}}, memory, finished)
-                     ->run(&address, 0);
+    Status ran =
+        feed.prepare(read, {executable.mesh, {1}}, memory, {}, finished)
+            ->run(&address, 0);
     EXPECT_TRUE(ran.ok()) << ran.message();
     return values;
   }
@@ -202,7 +204,7 @@ TEST_F(ArrayFeed, NamesTheFileThatBecameShort) {
                    contiguousView(0, {4, 2, 2}, DType::I64)};
   std::vector<int64_t> values(16);
   Address address = PlainMemory::of(values.data());
-  Status status = feed.prepare(read, {{{"cp", 1}}, {0}}, memory, finished)
+  Status status = feed.prepare(read, {{{"cp", 1}}, {0}}, memory, {}, finished)
                       ->run(&address, 0);
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.message(),

@@ -29,7 +29,7 @@ struct PlainMemory : Memory {
     fillRows(find(target), byte, rows);
     return Status();
   }
-  bool isHostMemory() const override { return true; }
+  bool isHostMemory(Address) const override { return true; }
 };
 
 } // namespace accel::rt::test

@@ -15,14 +15,19 @@ using namespace accel::rt::test;
 
 namespace {
 
-/// Where the host has no business but by copies.
+/// Where the host has no business but by copies: all of it, or what lies behind
+/// an address.
 struct FarMemory : PlainMemory {
-  bool isHostMemory() const override { return false; }
+  explicit FarMemory(const void *near = nullptr) : near(near) {}
+  bool isHostMemory(Address address) const override {
+    return address.value < reinterpret_cast<uint64_t>(near);
+  }
   Status download(void *target, Address source, const Rows &rows) override {
     ++downloads;
     downloadRows(target, reinterpret_cast<const char *>(source.value), rows);
     return fails ? Status::error("no device") : Status();
   }
+  const void *near;
   int downloads = 0;
   bool fails = false;
 };
@@ -39,9 +44,10 @@ TEST(StateCopy, HasWhatViewsCover) {
   std::vector<float> values(3 << 20);
   ThreadPool pool(3, 0);
   PlainMemory near;
-  FarMemory far;
+  FarMemory far, both(values.data() + 50);
   for (Memory *memory :
-       {static_cast<Memory *>(&near), static_cast<Memory *>(&far)}) {
+       {static_cast<Memory *>(&near), static_cast<Memory *>(&far),
+        static_cast<Memory *>(&both)}) {
     std::iota(values.begin(), values.end(), 0.0f);
     Address start = PlainMemory::of(values.data());
     StateCopy copy;
@@ -63,6 +69,7 @@ TEST(StateCopy, HasWhatViewsCover) {
       }
   }
   EXPECT_EQ(far.downloads, 3);
+  EXPECT_EQ(both.downloads, 2);
   far.fails = true;
   StateCopy copy;
   copy.add(PlainMemory::of(values.data()), view({4}, {1}));

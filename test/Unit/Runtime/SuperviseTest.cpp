@@ -327,9 +327,8 @@ TEST_F(Supervise, StreamsMeetAtEventsAndNotElsewhere) {
           copied = command(RecordCommand{"copied"}, "Record"),
           waitForCopy = command(WaitCommand{"copied"}, "Wait");
   wait.stream = copied.stream = commands[1].stream = "second";
-  // In this order of text the second stream's commands come first.
-  commands = {wait,   commands[1], copied,     commands[0],
-              record, waitForCopy, commands[2]};
+  commands = {commands[0], record,      wait,       commands[1],
+              copied,      waitForCopy, commands[2]};
   write(executable);
   options.repeats = 200;
   options.poison = true;

@@ -212,6 +212,15 @@ TEST(Validate, ReadsOfWhatWasWritten) {
                         "operand of buffer 'x'"));
 }
 
+TEST(Validate, WaitsStandBehindTheirRecords) {
+  // In the order of the streams the record comes first all the same.
+  EXPECT_THAT(streams([](Program &p) {
+                std::swap(commandsOf(p)[2], commandsOf(p)[3]);
+              }),
+              HasSubstr("expected a record of event 'z' to stand before the "
+                        "waits for it, found it behind one, for node 'Wait'"));
+}
+
 TEST(Validate, StreamsAndEvents) {
   EXPECT_THAT(streams([](Program &p) { commandsOf(p)[4].stream = "third"; }),
               HasSubstr("found a race: it and a command of another stream"));

@@ -51,6 +51,7 @@ public:
     task = std::make_unique<WalledTask>(*this, std::move(inner), views);
     return Status();
   }
+  bool capturesHostTasks() const override { return true; }
   Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
                      std::unique_ptr<Streams> &streams) override {
     return cpu->makeStreams(plan, watcher, streams);
@@ -105,7 +106,7 @@ private:
 /// Its row of the table of devices.
 inline const DeviceKind &walledDevice() {
   static const DeviceKind kind = {
-      "cpu", /*executes=*/true, cpu::checkMachine,
+      "cpu", /*executes=*/true, cpu::isOfProcess, cpu::checkMachine,
       [](const ExecutableFile &file, ThreadPool &pool,
          std::atomic<uint64_t> *populated, std::unique_ptr<Device> &device) {
         std::unique_ptr<Device> cpu;

@@ -52,8 +52,8 @@ TEST_F(TargetTableTest, NamesWhatThereIs) {
   for (int time = 0; time < 2; ++time) {
     message = "";
     EXPECT_EQ(find("gpu:3"), nullptr);
-    EXPECT_EQ(message,
-              "expected a target ('cpu' or 'cpu:NAME', 'null'), found 'gpu:3'");
+    EXPECT_EQ(message, "expected a target ('cpu' or 'cpu:NAME', 'null' or "
+                       "'null:queues=N'), found 'gpu:3'");
   }
 }
 

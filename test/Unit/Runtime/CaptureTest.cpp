@@ -1,0 +1,174 @@
+// What the executor captures: what the plan, the communication and the device
+// together say can be.
+
+#include "Control/SharedControl.h"
+#include "Device/Null/NullDevice.h"
+#include "Execute/Executor.h"
+#include "TinyExecutable.h"
+
+#include <gmock/gmock.h>
+
+using namespace accel::rt;
+using namespace accel::rt::test;
+
+namespace {
+
+/// What streams were asked for.
+struct Asked {
+  int captures = 0, replays = 0, steps = 0;
+};
+
+class NotedStreams : public Streams {
+public:
+  NotedStreams(std::unique_ptr<Streams> streams, Asked &asked)
+      : streams(std::move(streams)), asked(asked) {}
+  void enqueue(const Step &step, Turn turn) override {
+    ++asked.steps;
+    streams->enqueue(step, turn);
+  }
+  Status capture(const std::vector<Step> &steps,
+                 std::unique_ptr<Graph> &graph) override {
+    ++asked.captures;
+    return streams->capture(steps, graph);
+  }
+  void replay(Graph &graph, Turn turn) override {
+    ++asked.replays;
+    streams->replay(graph, turn);
+  }
+  Failure join() override { return streams->join(); }
+
+private:
+  std::unique_ptr<Streams> streams;
+  Asked &asked;
+};
+
+/// The null device, which notes what its streams are asked for.
+class NotedDevice : public Device {
+public:
+  explicit NotedDevice(bool capturesHost) : capturesHost(capturesHost) {}
+  const char *name() const override { return "noted"; }
+  Status allocate(const ArenaPlan &arena, Address &address) override {
+    return null->allocate(arena, address);
+  }
+  uint64_t allocatedBytes() const override { return null->allocatedBytes(); }
+  Status share(void *host, uint64_t bytes, Address &address) override {
+    return null->share(host, bytes, address);
+  }
+  Status upload(Address target, const void *source, const Rows &rows) override {
+    return null->upload(target, source, rows);
+  }
+  Status download(void *target, Address source, const Rows &rows) override {
+    return null->download(target, source, rows);
+  }
+  Status fill(Address target, int byte, const Rows &rows) override {
+    return null->fill(target, byte, rows);
+  }
+  Status prepare(const Command &command, std::unique_ptr<Task> &task) override {
+    return null->prepare(command, task);
+  }
+  bool capturesHostTasks() const override { return capturesHost; }
+  Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
+                     std::unique_ptr<Streams> &streams) override {
+    std::unique_ptr<Streams> made;
+    ACCEL_RT_RETURN_IF_ERROR(null->makeStreams(plan, watcher, made));
+    streams = std::make_unique<NotedStreams>(std::move(made), asked);
+    return Status();
+  }
+
+  Asked asked;
+
+private:
+  bool capturesHost;
+  std::unique_ptr<Device> null = null::makeDevice(nullptr);
+};
+
+class Nothing : public HostTask {
+public:
+  Status run(const Address *, int64_t) override { return Status(); }
+};
+
+/// Says of its tasks what the test wants.
+class SaidComm : public Comm {
+public:
+  SaidComm(Work::Kind kind, bool isCapturable)
+      : kind(kind), isCapturable(isCapturable) {}
+  Status allocate(const ArenaPlan &, Address &address) override {
+    address = {uint64_t(1) << 43};
+    return Status();
+  }
+  Status prepare(const Program &, const Command &, Work &work) override {
+    EXPECT_EQ(work.places.size(), 2u);
+    work.kind = kind;
+    work.isCapturable = isCapturable;
+    work.task = std::make_unique<Nothing>();
+    return Status();
+  }
+
+private:
+  Work::Kind kind;
+  bool isCapturable;
+};
+
+/// A step of two micro-batches: a copy and a collective that are to be
+/// captured.
+Asked run(Work::Kind kind, bool isCapturable, bool capturesHost) {
+  Executable executable = meetingExecutable(1);
+  executable.microBatches = 2;
+  Program &program = executable.programs[0];
+  std::vector<Command> commands = program.bodies[1].commands;
+  program.bodies[1].commands = {commands[1], commands[3], commands[4]};
+  program.entries[1].loops = {{2, {{"cpu", true, {{1, 0}}}}}};
+  TemporaryFolder folder;
+  // The executor believes what it is given: no check comes before it here.
+  std::unique_ptr<ExecutableFile> file;
+  EXPECT_TRUE(
+      writeExecutableFile(tinyExecutable(), tinySections(), folder / "m.accx")
+          .ok());
+  EXPECT_TRUE(ExecutableFile::open(folder / "m.accx", file).ok());
+  NotedDevice device(capturesHost);
+  SaidComm comm(kind, isCapturable);
+  SharedControl center;
+  ControlSize size;
+  size.ranks = 1;
+  EXPECT_TRUE(center.create(size, /*spin=*/50).ok());
+  std::unique_ptr<ControlPlane> control = center.makePlane(0);
+  auto transfer = [](const Command &, Work &work) {
+    work.kind = Work::Kind::Host;
+    work.isCapturable = false;
+    work.task = std::make_unique<Nothing>();
+    return Status();
+  };
+  Executor executor(program, Coordinates::of(executable.mesh, 0),
+                    {&device, &comm, transfer, control.get()},
+                    /*poison=*/false);
+  Status status = executor.prepare(*file);
+  EXPECT_TRUE(status.ok()) << status.message();
+  EXPECT_TRUE(executor.run("forward").ok());
+  return device.asked;
+}
+
+TEST(Capture, HasTheHostsTasksWhereTheDeviceCaptures) {
+  Asked asked = run(Work::Kind::Host, true, /*capturesHost=*/true);
+  EXPECT_EQ(asked.captures, 1);
+  EXPECT_EQ(asked.replays, 2);
+  EXPECT_EQ(asked.steps, 0);
+}
+
+TEST(Capture, HasNoTaskOfTheHostsWhereTheDeviceCannot) {
+  Asked asked = run(Work::Kind::Host, true, /*capturesHost=*/false);
+  EXPECT_EQ(asked.captures, 0);
+  EXPECT_EQ(asked.steps, 2 * 3);
+}
+
+TEST(Capture, HasNoTaskThatItsMakerKeepsOut) {
+  EXPECT_EQ(run(Work::Kind::Host, false, true).captures, 0);
+  EXPECT_EQ(run(Work::Kind::Device, false, false).captures, 0);
+}
+
+TEST(Capture, HasCollectivesThatTheDeviceEnqueues) {
+  Asked asked = run(Work::Kind::Device, true, /*capturesHost=*/false);
+  EXPECT_EQ(asked.captures, 1);
+  EXPECT_EQ(asked.steps, 0);
+}
+
+} // namespace
