@@ -155,7 +155,7 @@ Status TokenFile::check() const {
 
 void TokenFile::announce(int64_t sample) const {
   file.announce(placeOf(sample, 0),
-                placeOf(sample, length + overlaps()) - placeOf(sample, 0));
+                placeOf(sample, numFollowed(sample) + 1) - placeOf(sample, 0));
 }
 
 Status TokenFile::hash(const std::function<void(uint64_t, uint64_t)> &told,

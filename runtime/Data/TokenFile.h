@@ -31,10 +31,14 @@ public:
   const std::string &path() const { return file.path(); }
   /// A stream's last tokens, less than a sample, are never read.
   int64_t numSamples() const { return samples; }
-  /// Whether a sample's last token has one behind it, which is its label where
-  /// labels are the next tokens: samples of a Megatron-LM dataset overlap by
-  /// that token, as GPTDataset's do.
-  bool overlaps() const { return index.has_value(); }
+  /// How many tokens of a sample have one behind them, which is their label
+  /// where labels are the next tokens: all in a stream, but for its very last
+  /// token, and all but one where samples are rows of their own.
+  int64_t numFollowed(int64_t sample) const {
+    bool isCut = range.shape.size() == 1;
+    bool hasNext = (sample + 1) * length < numElements(range.shape);
+    return isCut && hasNext ? length : length - 1;
+  }
 
   /// The XXH3-64 of all samples' bytes, which tells this data from other data
   /// of the same length. Reads the file once; `told` hears how many bytes are
@@ -43,8 +47,8 @@ public:
               uint64_t &value) const;
 
   /// Reads tokens [begin, begin + count) of a sample into `tokens`. Requires
-  /// the range to lie in it (and in the token behind it where samples overlap),
-  /// and count <= kMaxRead. Allocates nothing.
+  /// the range to lie in it (and in the token behind it where the last one has
+  /// one), and count <= kMaxRead. Allocates nothing.
   static constexpr int64_t kMaxRead = 512;
   Status read(int64_t sample, int64_t begin, int64_t count,
               int64_t *tokens) const;
@@ -56,6 +60,9 @@ private:
   Status openRaw(const std::string &rawType);
   Status openDataset(const std::string &rawType, const DataSplit &split);
   Status refused(const std::string &message) const;
+  /// A dataset's last sample has a token behind it, as GPTDataset's has; a
+  /// stream is as many samples as it has.
+  bool overlaps() const { return index.has_value(); }
   uint64_t placeOf(int64_t sample, int64_t token) const {
     return range.offset + static_cast<uint64_t>((sample * length + token) *
                                                 dtypeBytes(range.dtype));

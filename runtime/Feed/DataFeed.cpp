@@ -326,7 +326,7 @@ std::string DataFeed::whereIs(int64_t finishedSteps, const std::string &input,
       continue;
     }
     TokenCorpus::Place at = reader.placeOf(finishedSteps, g);
-    int64_t end = shape[1] + at.file->overlaps(),
+    int64_t end = at.file->numFollowed(at.sample) + 1,
             room[TokenFile::kMaxRead] = {};
     for (int64_t begin = 0; number && begin < end;
          begin += TokenFile::kMaxRead) {
@@ -401,7 +401,7 @@ DataFeed::prepare(const ReadCommand &read, const Coordinates &coordinates,
   if (fed.array)
     return feedArray(*fed.array, fed.dim, order, fed.isIgnored, read,
                      coordinates, memory.ifRemote(target), finishedSteps);
-  return feedTokens(tokens, shape[1], fed.content, order, fed.isIgnored, read,
+  return feedTokens(tokens, fed.content, order, fed.isIgnored, read,
                     coordinates, memory, finishedSteps);
 }
 

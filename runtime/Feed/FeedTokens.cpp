@@ -10,13 +10,12 @@ namespace {
 /// Fills one rank's piece for one micro-batch.
 class TokenTask : public HostTask {
 public:
-  TokenTask(const TokenCorpus &tokens, int64_t length, TokenContent content,
+  TokenTask(const TokenCorpus &tokens, TokenContent content,
             const SampleOrder &order, bool isIgnored, const ReadCommand &read,
             const Coordinates &coordinates, Memory &memory,
             const int64_t &finishedSteps)
       : reader(tokens, order), ahead(tokens, order), order(order),
-        length(length), content(content), isIgnored(isIgnored), read(read),
-        memory(memory),
+        content(content), isIgnored(isIgnored), read(read), memory(memory),
         first(pieceStart(read.part, read.target.shape, coordinates, 0)),
         second(pieceStart(read.part, read.target.shape, coordinates, 1)),
         finishedSteps(finishedSteps) {}
@@ -63,7 +62,7 @@ private:
     if (content == TokenContent::Tokens)
       return sample.file->read(sample.sample, begin, count, values);
     int64_t known =
-        std::min(count, length + sample.file->overlaps() - begin - 1);
+        std::min(count, sample.file->numFollowed(sample.sample) - begin);
     std::fill(values + known, values + count, SampleOrder::kIgnoredLabel);
     return sample.file->read(sample.sample, begin + 1, known, values);
   }
@@ -86,7 +85,6 @@ private:
 
   TokenCorpus::Reader reader, ahead; ///< The latter of the next step.
   const SampleOrder &order;
-  int64_t length;
   TokenContent content;
   bool isIgnored;
   const ReadCommand &read;
@@ -98,12 +96,12 @@ private:
 } // namespace
 
 std::unique_ptr<HostTask>
-feedTokens(const TokenCorpus &tokens, int64_t length, TokenContent content,
+feedTokens(const TokenCorpus &tokens, TokenContent content,
            const SampleOrder &order, bool isIgnored, const ReadCommand &read,
            const Coordinates &coordinates, Memory &memory,
            const int64_t &finishedSteps) {
-  return std::make_unique<TokenTask>(tokens, length, content, order, isIgnored,
-                                     read, coordinates, memory, finishedSteps);
+  return std::make_unique<TokenTask>(tokens, content, order, isIgnored, read,
+                                     coordinates, memory, finishedSteps);
 }
 
 } // namespace accel::rt

@@ -1,5 +1,6 @@
-"""check_data.py FOLDER RANKS,MICRO-BATCHES… [--file] -- OPTION…: which samples training
-reads; with --file each epoch has the same order. Sample s of the data is the tokens 100·s, 100·s + 1, …; the programs
+"""check_data.py FOLDER RANKS,MICRO-BATCHES… [--file] [--rows] -- OPTION…: which samples training
+reads; with --file each epoch has the same order, with --rows the data are no stream, in which
+sample s + 1 follows sample s. Sample s of the data is the tokens 100·s, 100·s + 1, …; the programs
 FOLDER/RANKS-MICRO-BATCHES/m.accx, all of one batch, give back the inputs of
 their last step."""
 import pathlib
@@ -12,8 +13,8 @@ import tensorfiles
 folder = pathlib.Path(sys.argv[1])
 end = sys.argv.index("--")
 layouts, options = sys.argv[2:end], sys.argv[end + 1:]
-in_file = "--file" in layouts
-layouts = [layout for layout in layouts if layout != "--file"]
+in_file, in_rows = "--file" in layouts, "--rows" in layouts
+layouts = [layout for layout in layouts if not layout.startswith("--")]
 SAMPLES, LENGTH, STEPS = 10, 8, 5
 
 
@@ -34,7 +35,8 @@ def batches(layout):
         assert all(row == list(range(row[0], row[0] + LENGTH)) for row in rows), rows
         labels = read(program / "out" / "seen.labels.npy")
         if "next" in options:
-            rows = [row[1:] + [-100] for row in rows]
+            rows = [row[1:] + [-100 if in_rows or row[0] // 100 == SAMPLES - 1
+                               else row[0] + 100] for row in rows]
         assert labels == sum(rows, []), labels
         mask = read(program / "out" / "seen.attention_mask.npy")
         assert mask == [1] * len(tokens), mask

@@ -74,8 +74,8 @@ take it only from where you would take a program.
                   whose labels of the other rows do not count
   --data-type T   of a raw file: uint16 (default), int32, uint32 or int64
   --data-labels L same (default): the model shifts its labels itself; next: a
-                  label is the token after its own, -100 for the last, except in
-                  datasets of Megatron-LM, whose samples have one token more
+                  label is the token after its own; -100 where none is: at the
+                  end of a stream, and of each row of a .npy [samples, length]
   --eval-every K  after every step whose number K divides, call eval on what the
                   two options below name, and print its eval_loss
   --eval-inputs DIR

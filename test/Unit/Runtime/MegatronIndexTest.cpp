@@ -63,15 +63,16 @@ TEST_F(Dataset, IsNamedByItsPrefixOrAFile) {
   write();
   for (const char *name : {"d", "d.bin", "d.idx"}) {
     ASSERT_EQ(open(folder / name, 4), "") << name;
-    EXPECT_TRUE(file.overlaps());
     EXPECT_EQ(file.numSamples(), 2); // of 11 tokens that have one behind them
+    EXPECT_EQ(file.numFollowed(1), 4);
     EXPECT_EQ(read(1, 0, 5), (Tokens{4, 5, 6, 7, 8}));
   }
   // Raw integers beside something that is no index:
   spill(folder / "raw.bin", bytesOf<uint16_t>({1, 2, 3, 4}));
   spill(folder / "raw.idx", "anything");
   ASSERT_EQ(open(folder / "raw.bin", 4), "");
-  EXPECT_FALSE(file.overlaps());
+  EXPECT_EQ(file.numSamples(), 1); // whose last token has none
+  EXPECT_EQ(file.numFollowed(0), 3);
   EXPECT_EQ(read(0, 0, 4), (Tokens{1, 2, 3, 4}));
 }
 
