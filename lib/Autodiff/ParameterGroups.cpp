@@ -5,6 +5,7 @@
 #include "lib/Autodiff/BuildStep.h"
 
 #include "dialects/Accel/ParameterGroups.h"
+#include "lib/Autodiff/Schedules/Course.h"
 #include "lib/Onnx/NamePatterns.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -166,7 +167,8 @@ FailureOr<Choice> GroupRules::decide(nn::StateOp state, bool isOuter) {
   OptimizerRule own =
       applyGroups(isMatrix && !isOuter ? rule.optimizer : others, said);
   for (const GroupSetting *setting : said)
-    if (setting->key != kGroupType && !own.kind->find(setting->key))
+    if (setting->key != kGroupType && setting->key != kGroupLeast &&
+        !own.kind->find(setting->key))
       return state.emitError()
              << "expected optimizer '" << own.kind->name << "' of '"
              << state.getSymName() << "' to read '" << setting->key
@@ -200,6 +202,7 @@ FailureOr<Choice> GroupRules::decide(nn::StateOp state, bool isOuter) {
   Decay ofAll = decay.decide(names, shape);
   choice.why["weight_decay"] = ofAll.why;
   bool saysDecay = false;
+  std::string least;
   for (const GroupSetting *setting : said) {
     std::string by = "groups[" + setting->pattern + "]." + setting->key;
     saysDecay |= setting->key == "weight_decay";
@@ -209,9 +212,21 @@ FailureOr<Choice> GroupRules::decide(nn::StateOp state, bool isOuter) {
       choice.why["lr_multiplier"] = by;
     else if (setting->key == "weight_decay")
       choice.why["weight_decay"] = by;
+    else if (setting->key == kGroupLeast)
+      least = by + "=" + setting->value;
+  }
+  // A rate that is no multiple of all others' is told with the multiplier.
+  if (!least.empty()) {
+    std::string &rate = choice.why["lr_multiplier"];
+    rate += (rate.empty() ? "" : ", ") + least;
   }
   if (!ofAll.isDecayed && !saysDecay)
     own.values.set("weight_decay", 0);
+  if (own.leastLr && *own.leastLr > own.lr())
+    return state.emitError()
+           << "expected at most the rate " << spellNumber(own.lr()) << " of '"
+           << state.getSymName() << "' as its groups[PATTERN]." << kGroupLeast
+           << ", found " << spellNumber(*own.leastLr);
   if (own.lr() != rule.optimizer.lr() && rule.optimizer.lr() == 0)
     return state.emitError()
            << "expected 'optimizer.lr' above 0 with rates of groups, which the "

@@ -30,7 +30,13 @@ Schedules::Schedules(const NNBuilder &build, const UpdateRule &rule, Value step)
     decay = buildDecay(*rule.decayCourse, number).get();
 }
 
-Value Schedules::buildGroupRate(double lr) const {
+Value Schedules::buildGroupRate(const OptimizerRule &own) const {
+  double lr = own.lr();
+  if (own.leastLr) {
+    ScheduleRule schedule = rule.schedule;
+    schedule.values.say("min_lr", {*own.leastLr});
+    return buildRate(build, schedule, step, lr).get();
+  }
   if (lr == rule.optimizer.lr())
     return rate;
   if (rule.schedule.kind->groups == GroupRates::Own)
@@ -39,7 +45,7 @@ Value Schedules::buildGroupRate(double lr) const {
 }
 
 GroupScalars Schedules::buildGroup(const OptimizerRule &own) const {
-  GroupScalars group{own.values, buildGroupRate(own.lr()), step, {}};
+  GroupScalars group{own.values, buildGroupRate(own), step, {}};
   StringRef driven = getDrivenMomentum(rule.schedule, *own.kind);
   if (!driven.empty())
     group.driven[driven.str()] = momentum;

@@ -21,7 +21,7 @@ public:
   GroupScalars buildGroup(const OptimizerRule &own) const;
 
 private:
-  mlir::Value buildGroupRate(double lr) const;
+  mlir::Value buildGroupRate(const OptimizerRule &own) const;
 
   NNBuilder build;
   const UpdateRule &rule;

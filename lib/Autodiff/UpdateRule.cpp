@@ -202,6 +202,14 @@ static OptimizerRule changeKind(const OptimizerRule &rule,
   return own;
 }
 
+/// `groups[PATTERN].min_lr`; none: it is no rate.
+static std::optional<double> readLeast(StringRef value) {
+  double least;
+  if (value.getAsDouble(least) || !std::isfinite(least) || least < 0)
+    return std::nullopt;
+  return least;
+}
+
 OptimizerRule
 accel::autodiff::applyGroups(const OptimizerRule &rule,
                              ArrayRef<const GroupSetting *> settings) {
@@ -209,10 +217,13 @@ accel::autodiff::applyGroups(const OptimizerRule &rule,
   for (const GroupSetting *setting : settings)
     if (setting->key == kGroupType)
       own = changeKind(rule, *findOptimizer(setting->value));
-  for (const GroupSetting *setting : settings)
+  for (const GroupSetting *setting : settings) {
+    if (setting->key == kGroupLeast)
+      own.leastLr = readLeast(setting->value);
     if (const Hyperparameter *one = own.kind->find(setting->key))
       cantFail(
           readHyperparameter(*one, setting->key, setting->value, own.values));
+  }
   return own;
 }
 
@@ -239,17 +250,31 @@ static Error readGroup(StringRef whole, StringRef value, UpdateRule &rule) {
                ? Error::success()
                : fail("expected " + joinOptimizers() + " as '" + whole +
                       "', found '" + value + "'");
+  if (key == kGroupLeast)
+    return readLeast(value) ? Error::success()
+                            : fail("expected a number of at least 0 as '" +
+                                   whole + "', found '" + value + "'");
   for (const OptimizerKind &kind : optimizerKinds())
     if (const Hyperparameter *one = kind.find(key)) {
       Hyperparameters values = kind.getDefaults();
       return readHyperparameter(*one, whole, value, values);
     }
-  SmallVector<StringRef> names = {kGroupType};
+  SmallVector<StringRef> names = {kGroupType, kGroupLeast};
   for (const OptimizerKind &kind : optimizerKinds())
     for (const Hyperparameter &one : kind.hyperparameters)
       names.push_back(one.name);
   return fail("unknown key '" + key + "' of groups[" + pattern + "]" +
               accel::suggestName(key, names));
+}
+
+/// Fails where a group has a least rate and the schedule none.
+static Error checkLeast(const UpdateRule &rule) {
+  for (const GroupSetting &setting : rule.groups)
+    if (setting.key == kGroupLeast && !rule.schedule.kind->find("min_lr"))
+      return fail("expected 'scheduler.type' " + joinReaders("min_lr") +
+                  " with groups[" + setting.pattern + "].min_lr, found " +
+                  rule.schedule.kind->name);
+  return Error::success();
 }
 
 Error accel::autodiff::checkNumbers(const OptimizerRule &rule) {
@@ -310,6 +335,8 @@ accel::autodiff::parseUpdateRule(StringRef optimizer,
   rule.schedule = std::move(*schedule);
   setDriven(rule.schedule, rule.optimizer);
   errors = checkNumbers(rule.optimizer);
+  if (!errors)
+    errors = checkLeast(rule);
   if (!errors && rule.evaluatesAverages && !rule.averageDecay)
     errors = fail("expected 'ema.decay' with 'ema.evaluate=true', found none");
   if (!errors)

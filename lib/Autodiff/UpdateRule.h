@@ -24,15 +24,21 @@ inline constexpr llvm::StringLiteral kQkNorms = "qk_norms";
 struct OptimizerRule {
   const OptimizerKind *kind = findOptimizer("adamw");
   Hyperparameters values = kind->getDefaults();
+  /// Of a group whose schedule falls to another rate than all others': the
+  /// group's rate follows from this and `lr` alone.
+  std::optional<double> leastLr = {};
 
   double lr() const { return values.get("lr"); }
   bool operator<(const OptimizerRule &other) const {
-    return std::tie(kind, values) < std::tie(other.kind, other.values);
+    return std::tie(kind, values, leastLr) <
+           std::tie(other.kind, other.values, other.leastLr);
   }
 };
 
-/// What a group can say beside its optimizer's numbers: which optimizer.
-inline constexpr llvm::StringLiteral kGroupType = "type";
+/// What a group can say beside its optimizer's numbers: which optimizer, and
+/// the least rate of the schedule (`scheduler.min_lr` of all others).
+inline constexpr llvm::StringLiteral kGroupType = "type",
+                                     kGroupLeast = "min_lr";
 
 /// `groups[PATTERN].KEY=VALUE`: what is so for the parameters whose names the
 /// glob pattern matches. Of several that match, the last says it.

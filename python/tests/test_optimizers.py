@@ -537,6 +537,8 @@ class Optimizers(TrainCase):
                 (["--optimizer=lion", "--set=optimizer.eps=1"], "does not read 'optimizer.eps'"),
                 (["--set=groups[*up*].momentum=0.9"], "expected optimizer 'adamw' of 'up.weight' "
                  "to read 'momentum', which groups[*up*] sets"),
+                (["--set=groups[*up*].min_lr=0.5", "--set=scheduler.type=cosine", "--set=scheduler.total_steps=9"],
+                 "expected at most the rate 0.001 of 'up.weight' as its groups[PATTERN].min_lr, found 0.5"),
                 (["--set=groups[*upp*].lr=1"], "to match a parameter, found none"),
                 (["--set=groups[*up*].rate=1"], "unknown key 'rate' of groups[*up*]"),
                 (["--set=groups[*up*].lr=fast"], "expected a number of at least 0"),

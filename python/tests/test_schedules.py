@@ -333,6 +333,28 @@ class Originals(unittest.TestCase):
                     settings["scheduler.total_steps"] = 260
                 is_close(report(settings)["lr"], megatron(style, decay=260, **keys))
 
+    def test_least_rates_of_groups(self):
+        """As Megatron-LM's groups have a min_lr beside their lr (--decoupled-lr)."""
+        for style in ("cosine", "linear", "WSD"):
+            keys = dict(warmup_steps=20, total_steps=260, min_lr=0.002, warmup_min_lr=0.001,
+                        **({"wsd_decay_steps": 80} if style == "WSD" else {}))
+            values = report({**settings_of(style, **keys), "groups[*.table].lr": 0.05,
+                             "groups[*.table].min_lr": 0.02, "groups[*.head].min_lr": 0})
+            same = dict(first=0.001, wsd=keys.get("wsd_decay_steps"))
+            is_close(values["lr"], megatron(style, 20, 260, least=0.002, **same))
+            is_close(values["lr of groups[*.table]"], megatron(style, 20, 260, least=0.02, peak=0.05, **same))
+            is_close(values["lr of groups[*.head]"], megatron(style, 20, 260, **same))
+        values = report({**settings_of("cosine_with_min_lr", warmup_steps=20, total_steps=300, min_lr_rate=0.5),
+                         "groups[*.bias].min_lr": 0.004})
+        is_close(values["lr of groups[*.bias]"],
+                 original(hugging("cosine_with_min_lr", 20, 300, min_lr=0.004))[:, 0, 0])
+        for keys, words in (
+                ({"scheduler.type": "StepLR", "scheduler.step_size": 3, "groups[*.bias].min_lr": 0.1},
+                 r"expected 'scheduler.type' linear, cosine, .* with groups\[\*.bias\].min_lr, found StepLR"),
+                ({"groups[*.bias].min_lr": -1}, "expected a number of at least 0 as 'groups")):
+            with self.assertRaisesRegex(Refused, words):
+                report(keys)
+
     def test_weight_decay_of_megatron(self):
         for style in ("linear", "cosine"):
             settings = {"scheduler.weight_decay_incr_style": style, "scheduler.start_weight_decay": 0.01,
