@@ -30,6 +30,16 @@ config.test_exec_root = os.path.join(config.accel_build, "test")
 config.environment["PATH"] = os.pathsep.join([
     os.path.join(config.accel_build, "bin"), config.llvm_tools,
     os.environ.get("PATH", "")])
+# ACCEL_MODEL_ORDER=last scripts/lit Integration: acc-run is accel-model-run, and its device
+# runs what is enqueued in that order (test/ModelDevice).
+if os.environ.get("ACCEL_MODEL_ORDER"):
+    stand_in = os.path.join(config.accel_build, "test", "model-run")
+    os.makedirs(stand_in, exist_ok=True)
+    link = os.path.join(stand_in, "acc-run")
+    if not os.path.islink(link):
+        os.symlink(os.path.join(config.accel_build, "bin", "accel-model-run"), link)
+    config.environment["PATH"] = os.pathsep.join([stand_in, config.environment["PATH"]])
+    config.environment["ACCEL_MODEL_ORDER"] = os.environ["ACCEL_MODEL_ORDER"]
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope"
 # Of the preset asan: LLVM's allocators mark memory in what we compile and not in
 # its own libraries, which no sanitizer has seen.

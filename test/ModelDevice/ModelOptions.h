@@ -10,10 +10,16 @@
 
 namespace accel::rt::model {
 
-/// Of waits that were lost: whether what they order is ordered without them.
-/// Shared by the ranks.
+/// What became of waits that were lost. Shared by the ranks.
 struct LostWaits {
-  std::atomic<uint64_t> seen{0}, implied{0};
+  std::atomic<uint64_t> seen{0};
+  /// Commands before which fewer commands must have ended than with the waits.
+  /// None: other waits imply the lost ones, and the plan is the same.
+  std::atomic<uint64_t> freed{0};
+  /// Pairs of commands that only the lost waits order, and that touch the same
+  /// bytes, one of them writing, or are two collectives. None: the waits order
+  /// nothing that shows.
+  std::atomic<uint64_t> conflicts{0};
 };
 
 struct ModelOptions {

@@ -108,6 +108,8 @@ Failure ModelStreams::join() {
 }
 
 Failure ModelStreams::inspect() {
+  if (options.lostWaits)
+    countLost();
   const auto &nodes = timeline.nodes();
   // A node stands behind earlier ones only.
   std::vector<Clock> clocks;
@@ -116,8 +118,6 @@ Failure ModelStreams::inspect() {
     for (size_t before : node.behind)
       for (size_t stream = 0; stream < numStreams; ++stream)
         clock[stream] = std::max(clock[stream], clocks[before][stream]);
-    if (node.isLost)
-      countLost(node, clock);
     const CommandInfo *info = infoOf(*node.step.work);
     if (info && options.inspects)
       if (Status status = touch(node, *info, clock); !status.ok())
@@ -128,16 +128,66 @@ Failure ModelStreams::inspect() {
   return {};
 }
 
-void ModelStreams::countLost(const Node &node, const Clock &clock) const {
-  if (!options.lostWaits)
-    return;
-  ++options.lostWaits->seen;
-  if (node.lostRecord == kNone) {
-    ++options.lostWaits->implied; // by a join
-    return;
+bool ModelStreams::conflict(const Node &a, const Node &b) const {
+  const CommandInfo *infos[2] = {infoOf(*a.step.work), infoOf(*b.step.work)};
+  if (!infos[0] || !infos[1])
+    return false;
+  bool isPoison = a.step.work->isPoison || b.step.work->isPoison;
+  if (infos[0]->isCollective && infos[1]->isCollective && !isPoison)
+    return true;
+  auto forViews = [&](size_t which, auto &&f) {
+    const Node &node = which == 0 ? a : b;
+    const Work &work = *node.step.work;
+    const auto &views =
+        work.isPoison ? infos[which]->releases : infos[which]->views;
+    for (size_t i = 0; i < views.size(); ++i)
+      if (views[i].access != Access::None)
+        views[i].runs.forEach([&](int64_t begin, int64_t end) {
+          Address at = work.places[i].at(node.microBatch);
+          f((at + begin).value, (at + end).value,
+            views[i].access != Access::Read);
+        });
+  };
+  bool found = false;
+  forViews(0, [&](uint64_t begin, uint64_t end, bool writes) {
+    forViews(1, [&](uint64_t from, uint64_t to, bool alsoWrites) {
+      found |= begin < to && from < end && (writes || alsoWrites);
+    });
+  });
+  return found;
+}
+
+void ModelStreams::countLost() const {
+  // How many commands, without records and waits, have ended before each node:
+  // with the lost waits, and without.
+  std::vector<Clock> whole, mutant;
+  std::vector<std::vector<const Node *>> commands(numStreams);
+  for (const Node &node : timeline.nodes()) {
+    Clock with(numStreams), without(numStreams);
+    auto stand = [&](size_t before, Clock &clock,
+                     const std::vector<Clock> &clocks) {
+      for (size_t stream = 0; stream < numStreams; ++stream)
+        clock[stream] = std::max(clock[stream], clocks[before][stream]);
+    };
+    for (size_t before : node.behind) {
+      stand(before, with, whole);
+      stand(before, without, mutant);
+    }
+    if (node.lostRecord != kNone)
+      stand(node.lostRecord, with, whole);
+    options.lostWaits->seen += node.isLost;
+    if (!node.is(Work::Kind::Record) && !node.is(Work::Kind::Wait)) {
+      options.lostWaits->freed += with != without;
+      for (size_t stream = 0; stream < numStreams; ++stream)
+        for (uint64_t i = without[stream]; i < with[stream]; ++i)
+          options.lostWaits->conflicts += conflict(*commands[stream][i], node);
+      auto &own = commands[node.event.stream];
+      own.push_back(&node);
+      with[node.event.stream] = without[node.event.stream] = own.size();
+    }
+    whole.push_back(std::move(with));
+    mutant.push_back(std::move(without));
   }
-  const Event &record = timeline.nodes()[node.lostRecord].event;
-  options.lostWaits->implied += clock[record.stream] >= record.index;
 }
 
 Status ModelStreams::touch(const Node &node, const CommandInfo &info,

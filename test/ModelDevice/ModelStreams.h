@@ -50,7 +50,10 @@ private:
 
   /// Holds each command against what was done to its bytes.
   Failure inspect();
-  void countLost(const Node &node, const Clock &clock) const;
+  void countLost() const;
+  /// Whether two commands touch the same bytes, one of them writing, or meet
+  /// other ranks in an order: each view of one against each of the other.
+  bool conflict(const Node &a, const Node &b) const;
   Status touch(const Node &node, const CommandInfo &info, const Clock &clock);
   Status tell(const Conflict &conflict, const ViewAccess &view,
               const CommandInfo &info, const Node &node, bool writes) const;

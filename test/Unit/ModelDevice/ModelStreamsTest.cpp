@@ -88,9 +88,26 @@ protected:
       }
       step.count = {1, {{0, 0, 1}}};
       steps.push_back(step);
+      if (!command.releases.empty())
+        addPoison(command, step);
     }
     StreamPlan plan{{"compute", "move"}, &program, 4, 64, 4};
     ASSERT_TRUE(device->makeStreams(plan, watcher, streams).ok());
+  }
+  /// What overwrites the released views, as an executor adds it.
+  void addPoison(const Command &command, Step step) {
+    Work &work = *poison.emplace_back(std::make_unique<Work>());
+    work.kind = Work::Kind::Host;
+    work.isPoison = true;
+    work.number = step.work->number;
+    for (const View &view : command.releases)
+      work.places.push_back(
+          {base + program.buffers[view.buffer].offset + view.offset});
+    work.task = std::make_unique<Call>([this](const Address *views) {
+      return device->fill(views[0], 0xff, {16});
+    });
+    step.work = &work;
+    steps.push_back(step);
   }
   /// The error of a call.
   std::string run(uint32_t call = 1) {
@@ -113,7 +130,7 @@ protected:
   DeviceKind kind;
   conformance::CalmWatcher watcher;
   std::map<int64_t, Call::Function> calls; ///< By number: the host's commands.
-  std::vector<std::unique_ptr<Work>> works;
+  std::vector<std::unique_ptr<Work>> works, poison;
   std::vector<Step> steps;
   Address base;
   std::unique_ptr<Device> device;
@@ -224,6 +241,87 @@ TEST_F(ModelDeviceTest, FindsWhatAnotherBufferHasOverwritten) {
                                "buffer"));
 }
 
+TEST_F(ModelDeviceTest, FindsWhatWasReleased) {
+  add("compute", copy(0, 1), "First");
+  add("compute", copy(1, 2), "Second");
+  program.bodies[0].commands.back().releases = {contiguousView(1, {4})};
+  add("compute", copy(1, 2), "Third");
+  make();
+  EXPECT_THAT(run(), HasSubstr("'Third' (body 'body', stream 'compute') reads "
+                               "bytes 64 to 79 of space 'device', in buffer "
+                               "'y', which copy for node 'Second' (body "
+                               "'body', stream 'compute') has released"));
+}
+
+TEST_F(ModelDeviceTest, FindsAReleaseThatDoesNotWaitForAReader) {
+  add("move", copy(0, 1), "First");
+  add("compute", copy(0, 2), "Second");
+  program.bodies[0].commands.back().releases = {contiguousView(0, {4})};
+  make();
+  EXPECT_THAT(run(),
+              HasSubstr("found a race: copy for node 'Second' (body 'body', "
+                        "stream 'compute') writes bytes 0 to 15 of space "
+                        "'device', in buffer 'x', and copy for node 'First'"));
+}
+
+TEST_F(ModelDeviceTest, LosesAWaitOnPurpose) {
+  add("move", copy(0, 1), "First");
+  add("move", RecordCommand{"moved"}, "First");
+  add("compute", WaitCommand{"moved"}, "Second");
+  add("compute", copy(1, 2), "Second");
+  LostWaits waits;
+  options.program = "main";
+  options.lost = {2};
+  options.lostWaits = &waits;
+  make();
+  EXPECT_THAT(run(), HasSubstr("found a race"));
+  EXPECT_EQ(waits.seen, 1u);
+  EXPECT_EQ(waits.freed, 1u) << "the second copy";
+  EXPECT_EQ(waits.conflicts, 1u);
+}
+
+TEST_F(ModelDeviceTest, KnowsAWaitThatOthersImply) {
+  // The one behind it waits for all that comes before, and nothing is between.
+  add("move", copy(0, 1), "First");
+  add("move", RecordCommand{"moved"}, "First");
+  add("move", RecordCommand{"again"}, "First");
+  add("compute", WaitCommand{"moved"}, "Second");
+  add("compute", WaitCommand{"again"}, "Second");
+  add("compute", copy(1, 2), "Second");
+  LostWaits waits;
+  options.program = "main";
+  options.lost = {3};
+  options.lostWaits = &waits;
+  make();
+  EXPECT_EQ(run(), "");
+  EXPECT_EQ(waits.seen, 1u);
+  EXPECT_EQ(waits.freed, 0u);
+}
+
+TEST_F(ModelDeviceTest, KnowsAWaitThatOrdersNothing) {
+  add("move", copy(0, 1), "First");
+  add("move", RecordCommand{"moved"}, "First");
+  add("compute", WaitCommand{"moved"}, "Second");
+  add("compute", copy(0, 2), "Second");
+  LostWaits waits;
+  options.program = "main";
+  options.lost = {2};
+  options.lostWaits = &waits;
+  make();
+  EXPECT_EQ(run(), "");
+  EXPECT_EQ(waits.freed, 1u);
+  EXPECT_EQ(waits.conflicts, 0u) << "two readers";
+}
+
+TEST_F(ModelDeviceTest, LosesACopyOnPurpose) {
+  add("compute", copy(0, 1), "First");
+  add("compute", copy(1, 2), "Second");
+  options.program = "main";
+  options.lost = {0};
+  make();
+  EXPECT_THAT(run(), HasSubstr("which nothing has written"));
+}
+
 TEST_F(ModelDeviceTest, TakesScratchAsItComes) {
   program.buffers[1].role = "scratch";
   add("compute", copy(1, 2), "Second");
@@ -317,6 +415,20 @@ TEST_F(ModelDeviceTest, CapturesNoWaitBeforeItsRecord) {
   Status status = streams->capture(steps, graph);
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.message(), HasSubstr("before the record"));
+}
+
+TEST_F(ModelDeviceTest, CapturesNoEdgeOfSomeTurns) {
+  add("move", RecordCommand{"moved"}, "First");
+  add("compute", WaitCommand{"moved"}, "Second");
+  make();
+  steps[0].count = {4, {{0, 0, 1}}};
+  steps[1].count = {4, {{0, 0, 0}}}; // every turn waits for the first
+  std::unique_ptr<Graph> graph;
+  ASSERT_TRUE(streams->capture(steps, graph).ok());
+  streams->replay(*graph, {1, 0});
+  Status status = streams->join().status;
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.message(), HasSubstr("of its own segment in some turns"));
 }
 
 TEST_F(ModelDeviceTest, ReplaysByEdges) {
