@@ -19,9 +19,10 @@ LIGHT = {"ink": "#1f2328", "grey": "#57606a"}
 DARK = {"ink": "#e6edf3", "grey": "#9ea7b3"}
 
 
-def style(more):
+def style(more, strokes):
     def rules(inks, column):
-        return STYLE % inks + "".join(f".{row[0]} {{ fill: {row[column]} }}\n" for row in [*COLOURS, *more])
+        return (STYLE % inks + "".join(f".{row[0]} {{ fill: {row[column]} }}\n" for row in [*COLOURS, *more])
+                + "".join(f".{row[0]} {{ fill: none; stroke: {row[column]} }}\n" for row in strokes))
     return f"{rules(LIGHT, 1)}@media (prefers-color-scheme: dark) {{\n{rules(DARK, 2)}}}\n"
 
 
@@ -57,10 +58,11 @@ class Picture:
     def bracket(self, x, y, y2):
         self.parts.append(f'<path class="line" d="M{x} {y}h8v{y2 - y}h-8"/>')
 
-    def render(self, width, height, title, script, colours=()):
-        """The file that `script` draws, on its own ground; `colours` are more of its own."""
+    def render(self, width, height, title, script, colours=(), strokes=()):
+        """The file that `script` draws, on its own ground; `colours` are more of its own, and
+        `strokes` those of lines."""
         return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
                 f'height="{height}" role="img">\n<title>{title}</title>\n'
-                f"<!-- Drawn by {script}. -->\n<style>\n{style(colours)}</style>\n"
+                f"<!-- Drawn by {script}. -->\n<style>\n{style(colours, strokes)}</style>\n"
                 f'<rect class="ground" width="{width}" height="{height}" rx="10"/>\n'
                 + "\n".join(self.parts) + "\n</svg>\n")
