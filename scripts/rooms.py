@@ -65,6 +65,7 @@ SEES = {
     "tools/acc-opt": "dialects/Dist lib/Config lib/Driver runtime/include",
     "tools/acc-eval": "lib/Driver lib/Evaluate runtime/include",
     "tools/acc-lsp-server": "lib/Driver runtime/include",
+    "tools/acc-reduce": "lib/Driver runtime/include",
     "tools/acc-run": "runtime/include",
 }
 
