@@ -62,9 +62,10 @@ static constexpr Key kKeys[] = {
     later("--warmup", "int", "null",
           "gone from Megatron-LM: say --lr-warmup-iters"),
     later("--decoupled-lr", "number", "null",
-          "a rate of its own for the first and the last layer"),
+          "a rate of its own for the first and the last layer: say --set "
+          "groups[PATTERN].lr"),
     later("--decoupled-min-lr", "number", "null",
-          "a rate of its own for the first and the last layer"),
+          "its least rate: say --set groups[PATTERN].min_lr"),
     later("--freeze-all-layers", "switch", "false",
           "a step that trains nothing: acc-eval computes the loss alone")
         .unless("false"),

@@ -13,7 +13,7 @@ from training import WITHOUT_TOOLS, TrainCase
 try:
     import tokenizers  # noqa: F401
     import transformers
-    import published
+    import published_recipes
     transformers.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     MISSING = WITHOUT_TOOLS
@@ -53,17 +53,17 @@ class Documented(TrainCase):
         self.assertGreater(saved.stat().st_size, 0)
 
     def test_nanogpt(self):
-        self.check(published.NanoGPT, self.texts, batch=20, edits={
+        self.check(published_recipes.NanoGPT, self.texts, batch=20, edits={
             **FEWER, "= 3, 3, 96, 32, 120": "= 1, 2, 8, 8, 20", "warmup_steps=19": "warmup_steps=4",
             "warmup_min_lr=3e-5": "warmup_min_lr=1.2e-4"})
 
     def test_bert(self):
-        rows = [(text, published.Bert.classes[len(text) % 4]) for text in self.texts]
-        self.check(published.Bert, rows, make_folder=make_bert, edits={
+        rows = [(text, published_recipes.Bert.classes[len(text) % 4]) for text in self.texts]
+        self.check(published_recipes.Bert, rows, rows=48, make_folder=make_bert, edits={
             "420": "6", "1260": "18", "126": "2", "--sequence 64": "--sequence 12"})
 
     def test_llama(self):
-        self.check(published.Llama, self.texts, vocabulary=270, batch=4, length=8, sizes={
+        self.check(published_recipes.Llama, self.texts, vocabulary=270, batch=4, length=8, sizes={
             "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1,
             "num_attention_heads": 4, "num_key_value_heads": 2}, edits={
                 **FEWER, "--sequence 64 --batch 16": "--sequence 8 --batch 4",

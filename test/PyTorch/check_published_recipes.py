@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Runs the recipes of docs/Recipes.md as they stand there, on the texts of published.py, with
+"""Runs the recipes of docs/Recipes.md as they stand there, on the texts of published_recipes.py, with
 acc on one rank and in the page's other layout, and with PyTorch as the originals train; prints how
 far the curves are apart, and writes them.
 
   ACC_BIN=build/bin python test/PyTorch/check_published_recipes.py -o curves.json [--keep DIR] [NAME...]
 
 NAMEs are headings of the page (default: all); a file that is there keeps its other recipes. --keep DIR
-leaves what a recipe made in DIR/NAME, and begins with the texts and models that are there.
-scripts/recipes draws docs/recipes.svg of the curves."""
+leaves what they made in new folders DIR/NAME. scripts/recipes draws docs/recipes.svg of the curves."""
 import argparse
 import json
 import pathlib
@@ -20,7 +19,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "python" / 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
-import published  # noqa: E402
+import published_recipes  # noqa: E402
 
 FLOAT32 = 1e-4  # of losses: what rounding may come to in 1,260 steps
 
@@ -61,14 +60,13 @@ def main():
     options = parser.parse_args()
     torch.set_num_threads(1)  # of models this small threads are slower than none
     worst = 0.0
-    for make in published.ALL:
+    for make in published_recipes.ALL:
         if options.names and make.heading not in options.names:
             continue
         with tempfile.TemporaryDirectory() as folder:
             recipe = make((options.keep or pathlib.Path(folder)) / make.heading)
-            if not recipe.folder.exists():
-                recipe.folder.mkdir(parents=True)
-                recipe.write()
+            recipe.folder.mkdir(parents=True)
+            recipe.write()
             curves = train(recipe)
         all_curves = json.loads(options.file.read_text()) if options.file.exists() else {}
         for each in curves.values():
