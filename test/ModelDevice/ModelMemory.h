@@ -17,6 +17,7 @@ struct Running {
   const CommandInfo *info;
   const Address *views;
   bool isPoison;
+  bool isCaptured; ///< As a node of a graph, from which no device is called.
 };
 
 class ModelMemory {

@@ -65,9 +65,11 @@ Status ModelStreams::capture(const std::vector<Step> &steps,
   std::vector<bool> isLost;
   for (const Step &step : steps) {
     const CommandInfo *info = infoOf(*step.work);
-    if (info && info->isFile && !step.work->isPoison)
-      return Status::error("captures a " + info->describe() +
-                           ", which reads or writes a file: no graph has it");
+    bool isFile = info && info->isFile && !step.work->isPoison;
+    if (isFile || !step.work->isCapturable)
+      return Status::error("captures " +
+                           (info ? info->describe() : "a command") +
+                           ", which may stand in no graph");
     isLost.push_back(isDropped(*step.work));
     if (isLost.back() && step.work->kind != Work::Kind::Wait) {
       isLost.pop_back();

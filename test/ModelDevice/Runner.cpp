@@ -73,7 +73,8 @@ void Runner::carryOut(size_t number) {
     std::vector<Address> views;
     for (const Place &place : work.places)
       views.push_back(place.at(node.microBatch));
-    Running running{findInfo(work), views.data(), work.isPoison};
+    Running running{findInfo(work), views.data(), work.isPoison,
+                    node.isCaptured};
     ModelMemory::setRunning(&running);
     status =
         static_cast<HostTask &>(*work.task).run(views.data(), node.microBatch);

@@ -91,6 +91,7 @@ Status Timeline::capture(const std::vector<Step> &steps,
   for (size_t i = 0; i < steps.size(); ++i) {
     Node node;
     node.step = steps[i];
+    node.isCaptured = true;
     node.isLost = isLost[i];
     size_t &before = last[node.step.stream];
     if (before != kNone)

@@ -20,6 +20,7 @@ struct Node {
   /// Nodes that must have ended: numbers in the timeline, or in the segment.
   std::vector<size_t> behind;
   Event event; ///< Which command of its stream it is.
+  bool isCaptured = false;
   /// Of a wait that is lost on purpose: the record that it was for, which may
   /// have ended before the last join (kNone).
   bool isLost = false;

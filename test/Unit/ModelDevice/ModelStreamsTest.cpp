@@ -396,7 +396,31 @@ TEST_F(ModelDeviceTest, CapturesNoFiles) {
   std::unique_ptr<Graph> graph;
   Status status = streams->capture(steps, graph);
   ASSERT_FALSE(status.ok());
-  EXPECT_THAT(status.message(), HasSubstr("reads or writes a file"));
+  EXPECT_THAT(status.message(), HasSubstr("read for node 'Read' (body 'body', "
+                                          "stream 'compute'), which may stand "
+                                          "in no graph"));
+}
+
+TEST_F(ModelDeviceTest, CapturesNothingThatSaysItCannotBe) {
+  add("compute", copy(0, 1), "First");
+  make();
+  works[0]->isCapturable = false;
+  std::unique_ptr<Graph> graph;
+  EXPECT_FALSE(streams->capture(steps, graph).ok());
+}
+
+TEST_F(ModelDeviceTest, CallsNoDeviceFromWithinAGraph) {
+  add("compute", RecvCommand{contiguousView(0, {4}), "pp", 1, 0}, "First");
+  calls[0] = [&](const Address *views) {
+    return device->upload(views[0], kValues.data(), {16});
+  };
+  make();
+  std::unique_ptr<Graph> graph;
+  ASSERT_TRUE(streams->capture(steps, graph).ok());
+  streams->replay(*graph, {1, 0});
+  Status status = streams->join().status;
+  ASSERT_FALSE(status.ok());
+  EXPECT_THAT(status.message(), HasSubstr("from within a graph"));
 }
 
 TEST_F(ModelDeviceTest, CapturesBeforeAnythingIsEnqueued) {
