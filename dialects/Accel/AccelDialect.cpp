@@ -2,10 +2,12 @@
 
 #include "dialects/Accel/Accel.h"
 #include "dialects/Accel/ParameterGroups.h"
+#include "dialects/Accel/Reports.h"
 #include "dialects/Accel/SeparateRows.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/StringSet.h"
 
 #include "dialects/Accel/AccelDialect.cpp.inc"
 
@@ -92,6 +94,26 @@ static bool isLossTerm(Attribute attribute) {
   });
 }
 
+/// Names, each once, the loss and the verdict among them.
+static bool isReports(Attribute attribute) {
+  auto names = dyn_cast<ArrayAttr>(attribute);
+  if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
+    return false;
+  llvm::StringSet<> known;
+  for (auto name : names.getAsRange<StringAttr>())
+    if (!known.insert(name).second)
+      return false;
+  return known.contains(kLossReport) && known.contains(kVerdictReport);
+}
+
+bool accel::isReport(ModuleOp module, StringRef output) {
+  if (output.starts_with(kTermPrefix))
+    return true;
+  auto names = module->getAttrOfType<ArrayAttr>(kReportsAttr);
+  return names && llvm::is_contained(
+                      names, StringAttr::get(module.getContext(), output));
+}
+
 static bool isSeparateRows(Attribute attribute) {
   auto rows = dyn_cast<DictionaryAttr>(attribute);
   auto equal = rows ? rows.getAs<ArrayAttr>("equal") : nullptr;
@@ -135,6 +157,8 @@ static constexpr Row kRows[] = {
      isParameterGroups},
     {kUnshiftedLabelsAttr, "a string",
      [](Attribute one) { return isa<StringAttr>(one); }},
+    {kReportsAttr, "a list of different names, 'loss' and 'verdict' among them",
+     isReports},
     {kSeparateRowsAttr,
      "{equal = [{dim = K, input = \"NAME\"}], ignored = array<i64: …>, "
      "inputs = [\"NAME\"], terms = [{denominator = \"NAME\", least = NUMBER, "

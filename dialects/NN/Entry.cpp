@@ -5,11 +5,6 @@
 using namespace mlir;
 using namespace accel;
 
-bool nn::isReport(StringRef output) {
-  return llvm::is_contained(kReports, output) ||
-         output.starts_with(kTermPrefix);
-}
-
 std::optional<nn::EntryKind> nn::getEntryKind(func::FuncOp function) {
   Attribute entry = function->getAttr(kEntryAttr);
   if (!entry)

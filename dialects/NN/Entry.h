@@ -9,16 +9,6 @@
 
 namespace accel::nn {
 
-/// The outputs by which a step says how it went; numbers that no file holds.
-inline constexpr llvm::StringLiteral kReports[] = {"loss", "grad_norm", "lr"};
-
-/// What the names of the terms begin with of which an evaluation gives its loss
-/// (`accel.separate_rows`); numbers that no file holds, too.
-inline constexpr llvm::StringLiteral kTermPrefix = "loss.term.";
-
-/// Whether an output is one of these numbers, which the first chunk gives.
-bool isReport(llvm::StringRef output);
-
 /// What a call of `function` does; none if it is no entry.
 std::optional<EntryKind> getEntryKind(mlir::func::FuncOp function);
 

@@ -52,7 +52,7 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol,
       initializers = [#nn.initializer<"val_313", [1, 0]>]}
     nn.state @"up.*" : tensor<2x8x32xf32> = [@up.0, @up.1]
     nn.state moment @"exp_avg/wte.weight" : tensor<96x32xf32> = dense<0.0>
-    nn.state counter @"counter/step" : tensor<i64> = dense<0>
+    nn.state counter @"counter/call" : tensor<i64> = dense<0>
     nn.state @odd : tensor<8x2xf32> logical [7, 2] = dense<0.0>
     nn.state @h.5.weight : tensor<32x32xf32> = dense<0.0> {chunk = 1 : i64}
     nn.state residual @"power_sgd_error/wte.weight" : tensor<1x96x32xf32> = dense<0.0>

@@ -4,6 +4,7 @@
 #include "Passes.h"
 #include "SeparateRows.h"
 #include "dialects/Accel/Accel.h"
+#include "dialects/Accel/Reports.h"
 #include "dialects/Accel/SeparateRows.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Autodiff/BuildStep.h"
@@ -45,11 +46,16 @@ static void giveResults(func::FuncOp entry,
 }
 
 /// A file's outputs go by their names, and a step's reports are among them: an
-/// output called as one would be taken for it. Asked for it is an error; else
-/// the entry goes without.
+/// output called as one would be taken for it.
+static bool isTaken(StringRef output) {
+  return llvm::is_contained(kStepReports, output) ||
+         output.starts_with(kTermPrefix);
+}
+
+/// Asked for it is an error; else the entry goes without.
 static LogicalResult checkName(func::FuncOp main, StringAttr output,
                                bool isAskedFor) {
-  if (!nn::isReport(output))
+  if (!isTaken(output))
     return success();
   InFlightDiagnostic message =
       isAskedFor ? main.emitError() : main.emitWarning();
@@ -107,7 +113,7 @@ struct AddInferencePass : impl::AddInferencePassBase<AddInferencePass> {
       FailureOr<Value> made = buildLoss(entry, loss);
       if (failed(made))
         return failure();
-      results.emplace_back("loss", *made);
+      results.emplace_back(kLossReport.str(), *made);
     }
     llvm::StringSet<> wanted;
     for (const std::string &output : evalOutputs)
@@ -123,7 +129,7 @@ struct AddInferencePass : impl::AddInferencePassBase<AddInferencePass> {
       bool given = evaluates ? wanted.erase(output) : true;
       if (given && failed(checkName(main, output, evaluates)))
         return failure();
-      if (given && !nn::isReport(output))
+      if (given && !isTaken(output))
         results.emplace_back(output.str(), operand.get());
     }
     if (evaluates && !wanted.empty())

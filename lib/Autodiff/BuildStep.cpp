@@ -1,9 +1,11 @@
-// From a forward program to one training step: loss, gradients, update, skip.
+// From a forward program to one training step: loss, gradients, verdict,
+// update.
 
 #include "lib/Autodiff/BuildStep.h"
 #include "Differentiate.h"
 #include "Passes.h"
 #include "dialects/Accel/Accel.h"
+#include "dialects/Accel/Reports.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Autodiff/Optimizers/Optimizer.h"
 #include "lib/Autodiff/Schedule.h"
@@ -69,6 +71,7 @@ private:
                      Value parameter, Value step);
   bool hasOtherEntries();
   void readAverages();
+  Value buildVerdict(const NNBuilder &build, Value loss, Value norm);
   LogicalResult update(Value loss, bool emitGradients);
   void addResult(Value value, StringRef output) {
     results.push_back(value);
@@ -86,8 +89,8 @@ private:
   UpdateRule rule;
   OpBuilder builder;
   SymbolTable symbols;
-  bool evaluatesAverages; ///< eval and forward read averages
-  BlockArgument counter;
+  bool evaluatesAverages;       ///< eval and forward read averages
+  BlockArgument updates, calls; ///< the counters, as the step finds them
   SmallVector<Trained> trained;
   /// Marked gradients of `trained`; null where the loss does not depend on it.
   SmallVector<Value> gradients;
@@ -133,8 +136,8 @@ FailureOr<SmallVector<Write>> StepBuilder::addStates(ArrayRef<NewState> wanted,
         nn::kStateAttr, FlatSymbolRefAttr::get(state.getSymNameAttr()))));
     locations.push_back(state.getLoc());
   }
-  // The counter stays last.
-  unsigned place = counter ? counter.getArgNumber() : entry.getNumArguments();
+  // The counters stay last.
+  unsigned place = updates ? updates.getArgNumber() : entry.getNumArguments();
   if (failed(entry.insertArguments(SmallVector<unsigned>(wanted.size(), place),
                                    types, attributes, locations)))
     return failure();
@@ -350,12 +353,32 @@ void StepBuilder::readAverages() {
   }
 }
 
+Value buildVerdictConstant(const NNBuilder &build, Verdict verdict) {
+  return build.splat(build.scalarType(build.builder.getI32Type()),
+                     static_cast<double>(verdict));
+}
+
+Value buildIsDone(const NNBuilder &build, Value verdict) {
+  return build.compare(nn::ComparePredicate::eq, verdict,
+                       buildVerdictConstant(build, Verdict::Done));
+}
+
+/// A step without a finite loss and norm has failed: nothing here would make
+/// the next one better.
+Value StepBuilder::buildVerdict(const NNBuilder &build, Value loss,
+                                Value norm) {
+  return build.select(
+      build.make<nn::AndOp>(build.isFinite(norm), build.isFinite(loss)),
+      buildVerdictConstant(build, Verdict::Done),
+      buildVerdictConstant(build, Verdict::Failed));
+}
+
 LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   NNBuilder build{builder, named("update")};
   Type element = NNBuilder::typeOf(loss).getElementType();
   Value norm = buildNorm(element);
-  Value isFinite =
-      build.make<nn::AndOp>(build.isFinite(norm), build.isFinite(loss));
+  Value verdict = buildVerdict({builder, named("verdict")}, loss, norm);
+  Value isDone = buildIsDone(build, verdict);
   Value clip;
   if (rule.clipping)
     clip = build.make<nn::MinOp>(
@@ -363,7 +386,7 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
         build.div(
             build.splat(build.scalarType(element), *rule.clipping),
             build.add(norm, build.splat(build.scalarType(element), 1e-6))));
-  Value next = build.add(counter, build.i64(1));
+  Value next = build.add(updates, build.i64(1));
   Value step = build.cast(next, builder.getF64Type());
   Schedules schedules({builder, named("learning rate")}, rule, step);
 
@@ -394,24 +417,25 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
     Updated updated = each.optimizer->update(
         own,
         {old, gradient, states, !state.getMembers().empty(), each.average.old});
-    auto keepUnlessFinite = [&](Value value, Value old) {
-      return own.select(own.spread(isFinite, NNBuilder::typeOf(old).getShape()),
+    auto keepUnlessDone = [&](Value value, Value old) {
+      return own.select(own.spread(isDone, NNBuilder::typeOf(old).getShape()),
                         value, old);
     };
     writes.push_back({state, each.trained->argument,
-                      keepUnlessFinite(updated.parameter, old)});
+                      keepUnlessDone(updated.parameter, old)});
     for (auto [write, value] : llvm::zip_equal(each.states, updated.states))
-      write.value = keepUnlessFinite(value, write.old);
+      write.value = keepUnlessDone(value, write.old);
     if (each.average.state)
-      each.average.value = keepUnlessFinite(
+      each.average.value = keepUnlessDone(
           updated.average ? updated.average
                           : buildAverage(own, each, updated.parameter, step),
           each.average.old);
   }
 
-  addResult(loss, "loss");
-  addResult(norm, "grad_norm");
-  addResult(build.cast(schedules.getRate(), element), "lr");
+  Value rate = build.cast(schedules.getRate(), element),
+        reports[] = {loss, norm, rate, verdict};
+  for (auto [name, value] : llvm::zip_equal(kStepReports, reports))
+    addResult(value, name);
   for (auto [each, gradient] : llvm::zip(trained, gradients))
     if (emitGradients)
       addGradient(each.state,
@@ -436,8 +460,12 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   });
   for (Write &write : ofOptimizers)
     addWrite(write.state, write.value);
-  addWrite(symbols.lookup<nn::StateOp>(kStepCounterName),
-           build.select(isFinite, next, counter));
+  addWrite(symbols.lookup<nn::StateOp>(kUpdateCounterName),
+           build.select(isDone, next, updates));
+  Value isFailed = build.compare(nn::ComparePredicate::eq, verdict,
+                                 buildVerdictConstant(build, Verdict::Failed));
+  addWrite(symbols.lookup<nn::StateOp>(kCallCounterName),
+           build.select(isFailed, calls, build.add(calls, build.i64(1))));
   return success();
 }
 
@@ -452,6 +480,9 @@ void StepBuilder::finish() {
   nn::setEntryKind(entry, nn::EntryKind::step);
   if (evaluatesAverages)
     readAverages();
+  module->setAttr(kReportsAttr,
+                  builder.getStrArrayAttr(
+                      llvm::to_vector_of<StringRef>(ArrayRef(kStepReports))));
   if (rule.seed != 0)
     module->setAttr(kSeedAttr, builder.getI64IntegerAttr(rule.seed));
 }
@@ -476,21 +507,22 @@ LogicalResult StepBuilder::run(StringRef lossSpec,
   if (failed(chosen) || failed(chooseGroups(module, entry, rule, *chosen)))
     return failure();
   trained = *chosen;
-  FailureOr<SmallVector<Write>> count =
-      addStates({{std::string(kStepCounterName),
-                  RankedTensorType::get({}, builder.getI64Type())}},
+  auto scalar = RankedTensorType::get({}, builder.getI64Type());
+  FailureOr<SmallVector<Write>> counters =
+      addStates({{std::string(kUpdateCounterName), scalar},
+                 {std::string(kCallCounterName), scalar}},
                 nn::StateRole::counter);
-  if (failed(count))
+  if (failed(counters))
     return failure();
-  counter = count->front().old;
-  expandDropout(entry, counter, rule.seed);
+  updates = counters->front().old;
+  calls = counters->back().old;
+  expandDropout(entry, calls, rule.seed);
   builder.setInsertionPoint(entry.getBody().front().getTerminator());
   // Dropout may have replaced it.
-  Value scalar = entry.getBody().front().getTerminator()->getOperand(0);
-  if (failed(markGradients(scalar)))
+  Value value = entry.getBody().front().getTerminator()->getOperand(0);
+  if (failed(markGradients(value)))
     return failure();
-  scalar = dropStops(entry, scalar);
-  if (failed(update(scalar, emitGradients)))
+  if (failed(update(dropStops(entry, value), emitGradients)))
     return failure();
   finish();
   return success();

@@ -3,7 +3,9 @@
 #ifndef ACCEL_LIB_AUTODIFF_BUILDSTEP_H
 #define ACCEL_LIB_AUTODIFF_BUILDSTEP_H
 
+#include "NNBuilder.h"
 #include "UpdateRule.h"
+#include "dialects/Accel/Reports.h"
 #include "dialects/NN/NN.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -50,10 +52,15 @@ mlir::LogicalResult chooseGroups(mlir::ModuleOp module,
 /// makes the logits of a cross-entropy: the first and the last layer.
 llvm::DenseSet<mlir::Value> findOuterLayers(mlir::func::FuncOp entry);
 
-/// Replaces each nn.dropout of `entry`. `counter` is the number of finished
-/// steps. The numbers of one dropout in one step are those of a key of its own,
-/// counted by logical coordinates: the same for every layout.
-void expandDropout(mlir::func::FuncOp entry, mlir::Value counter, int64_t seed);
+/// Replaces each nn.dropout of `entry`. `calls` is the number of finished
+/// calls of the step. The numbers of one dropout in one step are those of a key
+/// of its own, counted by logical coordinates: the same for every layout.
+void expandDropout(mlir::func::FuncOp entry, mlir::Value calls, int64_t seed);
+
+/// A verdict as a scalar, and whether a verdict is that the step is done, on
+/// which every state but the count of calls is written.
+mlir::Value buildVerdictConstant(const NNBuilder &build, Verdict verdict);
+mlir::Value buildIsDone(const NNBuilder &build, mlir::Value verdict);
 
 } // namespace accel::autodiff
 

@@ -1,4 +1,4 @@
-// Dropout by numbers that are functions of (seed, step, site, coordinates), so
+// Dropout by numbers that are functions of (seed, call, site, coordinates), so
 // that every layout draws the same mask (law 3).
 
 #include "Random.h"
@@ -8,13 +8,13 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::autodiff;
 
-static Value expand(nn::DropoutOp dropout, Value counter, int64_t seed) {
+static Value expand(nn::DropoutOp dropout, Value calls, int64_t seed) {
   OpBuilder builder(dropout);
   NNBuilder build{builder, dropout.getLoc()};
   Value input = dropout.getInput();
   RankedTensorType type = NNBuilder::typeOf(input);
   double ratio = dropout.getRatio().convertToDouble();
-  Value key = buildRandomKey(build, counter, seed, dropout.getSite());
+  Value key = buildRandomKey(build, calls, seed, dropout.getSite());
   Value random = buildUniform(build, key, type.getShape());
   Value dropped = build.compare(nn::ComparePredicate::lt, random,
                                 build.splat(NNBuilder::typeOf(random), ratio));
@@ -22,10 +22,10 @@ static Value expand(nn::DropoutOp dropout, Value counter, int64_t seed) {
                       build.mul(input, build.splat(type, 1 / (1 - ratio))));
 }
 
-void autodiff::expandDropout(func::FuncOp entry, Value counter, int64_t seed) {
+void autodiff::expandDropout(func::FuncOp entry, Value calls, int64_t seed) {
   for (auto dropout : llvm::make_early_inc_range(
            entry.getBody().front().getOps<nn::DropoutOp>())) {
-    dropout.replaceAllUsesWith(expand(dropout, counter, seed));
+    dropout.replaceAllUsesWith(expand(dropout, calls, seed));
     dropout.erase();
   }
 }

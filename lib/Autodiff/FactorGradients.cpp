@@ -5,6 +5,7 @@
 #include "Passes.h"
 #include "Random.h"
 #include "dialects/NN/Entry.h"
+#include "lib/Autodiff/BuildStep.h"
 
 using namespace mlir;
 
@@ -47,8 +48,8 @@ private:
   func::FuncOp step;
   const FactorGradientsPassOptions &options;
   OpBuilder builder;
-  Value counter;  ///< finished steps
-  Value isFinite; ///< whether this one changes states
+  Value calls;   ///< finished ones
+  Value verdict; ///< of this one
   SmallVector<Compressed> compressed;
   std::vector<std::unique_ptr<Carried>> carried;
 };
@@ -62,25 +63,25 @@ static uint64_t hashName(StringRef name) {
   return hash;
 }
 
-/// What the step counts by, and what decides whether it does.
+/// What random numbers go on by, and what says whether states change.
 LogicalResult Factorer::findCounter() {
-  auto isCounter = [](DictionaryAttr attributes) {
-    auto state = attributes
-                     ? attributes.getAs<FlatSymbolRefAttr>(nn::kStateAttr)
-                     : FlatSymbolRefAttr();
-    return state && state.getValue() == kStepCounterName;
-  };
-  for (BlockArgument argument : step.getArguments())
-    if (isCounter(step.getArgAttrDict(argument.getArgNumber())))
-      counter = argument;
-  for (OpOperand &result : step.front().getTerminator()->getOpOperands())
-    if (isCounter(step.getResultAttrDict(result.getOperandNumber())))
-      if (auto kept = result.get().getDefiningOp<nn::SelectOp>())
-        isFinite = kept.getCondition();
-  if (counter && isFinite)
+  for (BlockArgument argument : step.getArguments()) {
+    auto state = step.getArgAttrOfType<FlatSymbolRefAttr>(
+        argument.getArgNumber(), nn::kStateAttr);
+    if (state && state.getValue() == kCallCounterName)
+      calls = argument;
+  }
+  for (OpOperand &result : step.front().getTerminator()->getOpOperands()) {
+    auto output = step.getResultAttrOfType<StringAttr>(
+        result.getOperandNumber(), nn::kOutputAttr);
+    if (output && output.getValue() == kVerdictReport)
+      verdict = result.get();
+  }
+  if (calls && verdict)
     return success();
-  return step.emitError() << "expected a step that counts itself in @"
-                          << kStepCounterName << " unless it is bad";
+  return step.emitError() << "expected a step that counts its calls in @"
+                          << kCallCounterName << " and gives an output '"
+                          << kVerdictReport << "'";
 }
 
 void Factorer::findLarge() {
@@ -159,7 +160,7 @@ void Factorer::rewrite(Compressed &each) {
     matrix = build.add(matrix, build.reshape(each.error->old, {rows, columns}));
   auto type = RankedTensorType::get({rank, columns}, element);
   Value right = buildNormal(build,
-                            buildRandomKey(build, counter, options.randomSeed,
+                            buildRandomKey(build, calls, options.randomSeed,
                                            hashName(gradient.getState())),
                             type);
   if (each.right) {
@@ -181,7 +182,7 @@ void Factorer::rewrite(Compressed &each) {
   gradient.getInputMutable().assign(build.reshape(factored.product, shape));
 }
 
-/// A step that is bad leaves them as they are.
+/// A step that is not done leaves them as they are.
 void Factorer::giveStates() {
   Operation *exit = step.front().getTerminator();
   builder.setInsertionPoint(exit);
@@ -189,10 +190,10 @@ void Factorer::giveStates() {
   SmallVector<DictionaryAttr> attributes;
   for (unsigned result = 0; result < step.getNumResults(); ++result)
     attributes.push_back(step.getResultAttrDict(result));
+  Value isDone = buildIsDone({builder, verdict.getLoc()}, verdict);
   for (auto &each : carried) {
     NNBuilder build{builder, each->state.getLoc()};
-    Value keep =
-        build.spread(isFinite, NNBuilder::typeOf(each->old).getShape());
+    Value keep = build.spread(isDone, NNBuilder::typeOf(each->old).getShape());
     results.push_back(build.select(keep, each->value, each->old));
     attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
         nn::kStateAttr, FlatSymbolRefAttr::get(each->state.getSymNameAttr()))));

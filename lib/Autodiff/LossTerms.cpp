@@ -4,6 +4,7 @@
 #include "LossTerms.h"
 
 #include "NNBuilder.h"
+#include "dialects/Accel/Reports.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/Entry.h"
 #include "mlir/IR/IRMapping.h"
@@ -248,7 +249,7 @@ autodiff::nameTerms(Builder &builder, ArrayRef<LossTerm> terms,
     NamedAttrList fields;
     std::string number = std::to_string(all.size());
     auto add = [&](StringRef what, Value value) {
-      std::string name = nn::kTermPrefix.str() + number + "." + what.str();
+      std::string name = kTermPrefix.str() + number + "." + what.str();
       fields.set(what, builder.getStringAttr(name));
       results.emplace_back(name, value);
     };

@@ -38,8 +38,14 @@ void buildTrainPipeline(mlir::OpPassManager &pm, const TrainOptions &options);
 
 /// The name of the function that is a training step.
 inline constexpr llvm::StringLiteral kStepName = "step";
-/// The state that counts finished steps, an i64 scalar.
-inline constexpr llvm::StringLiteral kStepCounterName = "counter/step";
+/// What nn-build-step has the step report, in this order.
+inline constexpr llvm::StringLiteral kStepReports[] = {"loss", "grad_norm",
+                                                       "lr", "verdict"};
+/// The states that count, i64 scalars: updates, by which biases are corrected
+/// and rates follow schedules, and calls, by which data and random numbers go
+/// on. A step that is skipped is a call and no update.
+inline constexpr llvm::StringLiteral kUpdateCounterName = "counter/step",
+                                     kCallCounterName = "counter/call";
 
 } // namespace accel::autodiff
 

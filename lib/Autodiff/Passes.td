@@ -16,7 +16,7 @@ def AddInferencePass : Pass<"nn-add-inference", "::mlir::ModuleOp"> {
       outputs that `eval-outputs` names;
     - `@forward` gives all of the model's outputs but the loss. There is none
       where the loss is the only output, and an output that is called as what a
-      step reports (`loss`, `grad_norm`, `lr`) is left out, with a warning.
+      step reports (`loss`, `grad_norm`, `lr`, `verdict`) is left out, with a warning.
 
     Where the loss of `@eval` is known to be a mean of what each row of the batch
     (where `batch-dim` says that it is) comes to by itself, `accel.separate_rows` says so: `acc-run` then counts the
@@ -51,9 +51,9 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
   let description = [{
     The first forward entry becomes the entry `@step`: one step on the global batch, in
     plain nn ops, without a loop. Its arguments are the inputs (and the labels
-    that `cross_entropy:` adds), the parameters, the optimizer's states and the
-    count of finished steps `@"counter/step"`; its results the outputs `loss`,
-    `grad_norm` and `lr`, with `emit-gradients` each trained parameter's
+    that `cross_entropy:` adds), the parameters, the optimizer's states and
+    two counts, of updates `@"counter/step"` and of calls `@"counter/call"`; its results the
+    outputs `loss`, `grad_norm`, `lr` and `verdict` (`accel.reports`), with `emit-gradients` each trained parameter's
     `<name>.grad`, and the new value of every state that the step writes.
 
     - The loss is an output of one element, or the sum of `nn.cross_entropy`
@@ -82,8 +82,10 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
       names and `optimizer.decay` does not: by patterns, or as `vectors`
       (of one dimension, and biases) and `qk_norms`. Of a stack the members'
       names and shapes count, and what is said has to hold for all of them.
-    - A step whose loss or gradient norm is not finite changes no state.
-    - Dropout draws from the seed, the step's number, its site in the model and
+    - The verdict is an i32: 0 the step is done, 1 it is skipped, 2 it has failed,
+      as where its loss or gradient norm is not finite. A step that is not done
+      changes no state, but that one that is skipped is a call.
+    - Dropout draws from the seed, the number of the call, its site in the model and
       the logical coordinates of the element.
 
     Runs on phase `nn`; the first pass of phase `train`. Refuses a loss of more
@@ -102,16 +104,20 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
       return %y : tensor<f32>
     }
     // becomes
-    nn.state @"counter/step" : tensor<i64> = dense<0> {role = counter}
-    func.func @step(%x: …, %w: …, %n: tensor<i64> {nn.state = @"counter/step"})
+    nn.state counter @"counter/step" : tensor<i64> = dense<0>
+    nn.state counter @"counter/call" : tensor<i64> = dense<0>
+    func.func @step(%x: …, %w: …, %n: tensor<i64> {nn.state = @"counter/step"},
+                    %m: tensor<i64> {nn.state = @"counter/call"})
         -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"},
-            tensor<f32> {nn.output = "lr"}, tensor<2xf32> {nn.state = @w},
-            tensor<i64> {nn.state = @"counter/step"}) attributes {nn.entry = #nn<entry step>} {
+            tensor<f32> {nn.output = "lr"}, tensor<i32> {nn.output = "verdict"},
+            tensor<2xf32> {nn.state = @w}, tensor<i64> {nn.state = @"counter/step"},
+            tensor<i64> {nn.state = @"counter/call"}) attributes {nn.entry = #nn<entry step>} {
       …
       %g = nn.gradient %dw of @w : tensor<2xf32>
       %d = nn.mul %rate, %g : …
       %v = nn.sub %w, %d : …
-      %new = nn.select %finite, %v, %w : …
+      %done = nn.compare eq %verdict, %zero : tensor<i32>
+      %new = nn.select %done, %v, %w : …
       …
     }
     ```
@@ -141,13 +147,13 @@ def FactorGradientsPass : Pass<"nn-factor-gradients", "::mlir::ModuleOp"> {
     - P = orth(M orth(Q)), with orthonormal rows here: both factors lie
       transposed. Q is the right factor of the step before, in `power_sgd_q/NAME`;
       without a warm start, and in the first step, it is drawn from
-      a normal distribution by `random-seed` and the step's number.
+      a normal distribution by `random-seed` and the number of the call.
     - The new Q is M^T P, the gradient P Q^T, and what is left out M - P Q^T.
 
     Both P and Q are sums over ranks (`nn.complete`), and nothing else is: of M and of
     what is left out of it each rank has a term. P depends on their sum alone, so on
     any number of ranks the step is the same. Runs at the end of phase `train`. A step
-    that changes no state changes none of these.
+    that is not done changes none of these.
 
     ```mlir
     %g = nn.gradient %dw of @w : tensor<8x12xf32>
@@ -182,7 +188,7 @@ def VerifyStepPass : Pass<"nn-verify-step", "::mlir::ModuleOp"> {
   let summary = "Checks what the phase train promises";
   let description = [{
     Ends phase 2. Of a training step: the entry `@step` has the outputs
-    `loss`, `grad_norm` and `lr` of one element; it writes trained parameters,
+    that `accel.reports` lists, of one element, `verdict` among them an i32; it writes trained parameters,
     moments and counters, each of the state's type and once, every moment and
     counter and no frozen state; every trained parameter that it writes has one
     `nn.gradient`, whose operands come from forward and backward alone. Of a

@@ -15,11 +15,11 @@ static uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-Value autodiff::buildRandomKey(const NNBuilder &build, Value counter,
+Value autodiff::buildRandomKey(const NNBuilder &build, Value calls,
                                int64_t seed, uint64_t site) {
   uint64_t base = mix(mix(seed) ^ site);
   // Keys of successive steps are successive numbers: Philox needs no more.
-  return build.add(counter, build.i64(static_cast<int64_t>(base >> 1)));
+  return build.add(calls, build.i64(static_cast<int64_t>(base >> 1)));
 }
 
 /// The place of each element in row-major order of the whole tensor.

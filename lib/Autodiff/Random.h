@@ -1,4 +1,4 @@
-// Random numbers that are functions of (seed, site, step, coordinates), so that
+// Random numbers that are functions of (seed, site, call, coordinates), so that
 // every layout draws the same. Private to the library.
 
 #ifndef ACCEL_LIB_AUTODIFF_RANDOM_H
@@ -8,9 +8,9 @@
 
 namespace accel::autodiff {
 
-/// The key of what one site draws in one step; `counter` is the number of
-/// finished steps.
-mlir::Value buildRandomKey(const NNBuilder &build, mlir::Value counter,
+/// The key of what one site draws in one step; `calls` is the number of those
+/// before it, skipped ones among them.
+mlir::Value buildRandomKey(const NNBuilder &build, mlir::Value calls,
                            int64_t seed, uint64_t site);
 
 /// Numbers in [0, 1) of a shape, at the coordinates of a tensor of that shape

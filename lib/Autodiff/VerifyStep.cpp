@@ -1,6 +1,7 @@
 // The contract at the end of phase 2.
 
 #include "Passes.h"
+#include "dialects/Accel/Reports.h"
 #include "dialects/NN/Entry.h"
 #include "dialects/NN/Update.h"
 
@@ -28,9 +29,9 @@ public:
     valid = verifyNames() && valid;
     std::optional<nn::EntryKind> kind = nn::getEntryKind(entry);
     if (kind == nn::EntryKind::eval)
-      valid = verifyOutputs(nn::kReports[0]) && valid;
+      valid = verifyOutputs(kLossReport) && valid;
     if (kind == nn::EntryKind::step) {
-      valid = verifyOutputs(nn::kReports) && valid;
+      valid = verifyReports() && valid;
       valid = verifyWrites() && valid;
       return verifyMarkers() && valid;
     }
@@ -102,24 +103,44 @@ private:
     return valid;
   }
 
-  /// There are scalars of these names.
-  bool verifyOutputs(ArrayRef<llvm::StringLiteral> names) {
-    llvm::StringSet<> found;
+  /// There are numbers of these names, the verdict an i32.
+  bool verifyOutputs(ArrayRef<StringRef> names) {
+    llvm::StringMap<Type> found;
     for (unsigned index = 0; index < entry.getNumResults(); ++index)
       if (auto name =
               entry.getResultAttrOfType<StringAttr>(index, nn::kOutputAttr)) {
         auto type = cast<RankedTensorType>(entry.getResultTypes()[index]);
         if (type.getRank() == 0)
-          found.insert(name);
+          found[name] = type.getElementType();
       }
     bool valid = true;
-    for (StringRef name : names)
-      if (!found.contains(name)) {
-        entry.emitOpError()
-            << "expected a scalar output '" << name << "', found none";
-        valid = false;
-      }
+    for (StringRef name : names) {
+      Type type = found.lookup(name);
+      bool isVerdict = name == kVerdictReport;
+      if (type && (isVerdict ? type.isInteger(32) : type.isIntOrFloat()))
+        continue;
+      auto error = entry.emitOpError()
+                   << "expected a scalar output '" << name << "'"
+                   << (isVerdict ? " of type i32" : "") << ", found ";
+      if (type)
+        error << "one of type " << type;
+      else
+        error << "none";
+      valid = false;
+    }
     return valid;
+  }
+
+  /// The step says how it went by what the module lists.
+  bool verifyReports() {
+    auto names = module->getAttrOfType<ArrayAttr>(kReportsAttr);
+    if (names)
+      return verifyOutputs(
+          llvm::to_vector(names.getAsValueRange<StringAttr>()));
+    entry.emitOpError() << "expected a module that lists what its step reports "
+                           "in '"
+                        << kReportsAttr << "', found none";
+    return false;
   }
 
   bool verifyWrites() {

@@ -6,6 +6,7 @@
 #include "ConvertCommands.h"
 #include "accel-rt/SectionFormat.h"
 #include "dialects/Accel/Accel.h"
+#include "dialects/Accel/Reports.h"
 #include "dialects/Accel/SeparateRows.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
@@ -47,6 +48,7 @@ private:
   void addRows(nn::StateOp op, const rt::StatePlan &state);
   LogicalResult share(Operation *op, const rt::ReadCommand &read);
   LogicalResult addModuleAttributes();
+  LogicalResult addReports();
   FailureOr<std::string> relativePath(Location loc, StringRef path);
 
   /// Adds a section; `bytes` is kept until the file is written.
@@ -103,6 +105,8 @@ Emitter::run(const Code &code,
   for (auto program : module.getOps<plan::ProgramOp>())
     if (failed(addProgram(program)))
       return failure();
+  if (failed(addReports()))
+    return failure();
   for (const Code::Section &section : code.sections)
     addSection(rt::kCodePrefix + section.name, section.bytes);
   for (const auto &[phase, text] : phaseTexts)
@@ -163,6 +167,25 @@ LogicalResult Emitter::addModuleAttributes() {
     entry.name = parameter.getAs<StringAttr>("name").str();
     if (auto shape = parameter.getAs<DenseI64ArrayAttr>("shape"))
       entry.shape = shape.asArrayRef().vec();
+  }
+  return success();
+}
+
+/// Reports are outputs, whose types are known once programs are there.
+LogicalResult Emitter::addReports() {
+  auto names = module->getAttrOfType<ArrayAttr>(kReportsAttr);
+  if (!names)
+    return success();
+  for (StringRef name : names.getAsValueRange<StringAttr>()) {
+    auto output =
+        llvm::find_if(executable.outputs, [&](const rt::TensorPlan &tensor) {
+          return tensor.name == name;
+        });
+    if (output == executable.outputs.end())
+      return module.emitError()
+             << "expected an output '" << name << "', which '" << kReportsAttr
+             << "' lists, found none";
+    executable.reports.push_back({output->name, output->dtype});
   }
   return success();
 }

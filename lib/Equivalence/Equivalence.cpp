@@ -420,7 +420,7 @@ LogicalResult equivalence::verifyEquivalence(ModuleOp logical, ModuleOp local) {
   if (local.getOps<dist::ScheduleOp>().empty())
     return local.emitError() << "expected a dist.schedule, found none";
   if (failed(verifyStates(logical, local)) ||
-      failed(verifyRows(logical, local)))
+      failed(verifySaid(logical, local)))
     return failure();
   // A state is the same piece to all entries.
   llvm::StringMap<dist::LayoutAttr> stateLayouts;

@@ -3,6 +3,7 @@
 
 #include "States.h"
 
+#include "dialects/Accel/Reports.h"
 #include "dialects/Accel/SeparateRows.h"
 #include "mlir/IR/SymbolTable.h"
 
@@ -86,9 +87,11 @@ LogicalResult equivalence::verifyStates(ModuleOp logical, ModuleOp local) {
   return success();
 }
 
-LogicalResult equivalence::verifyRows(ModuleOp before, ModuleOp after) {
-  if (before->getAttr(kSeparateRowsAttr) == after->getAttr(kSeparateRowsAttr))
-    return success();
-  return after.emitError() << "expected '" << kSeparateRowsAttr
-                           << "' as in the program before, found another";
+LogicalResult equivalence::verifySaid(ModuleOp before, ModuleOp after) {
+  for (StringRef name : {kSeparateRowsAttr, kReportsAttr})
+    if (before->getAttr(name) != after->getAttr(name))
+      return after.emitError()
+             << "expected '" << name << "' as in the program before, found "
+             << "another";
+  return success();
 }

@@ -13,9 +13,10 @@ namespace accel::equivalence {
 /// the first state that differs.
 llvm::LogicalResult verifyStates(mlir::ModuleOp logical, mlir::ModuleOp local);
 
-/// Checks that `after` says of the rows of an evaluation what `before` says: by
-/// it, whoever calls the evaluation makes a loss of what it gives.
-llvm::LogicalResult verifyRows(mlir::ModuleOp before, mlir::ModuleOp after);
+/// Checks that `after` says of the rows of an evaluation, and of what a step
+/// reports, what `before` says: by it, whoever calls the one makes a loss of
+/// what it gives, and hears of the other what became of it.
+llvm::LogicalResult verifySaid(mlir::ModuleOp before, mlir::ModuleOp after);
 
 } // namespace accel::equivalence
 

@@ -1,6 +1,7 @@
 // Gives each op of an entry one chunk, and cuts what it reads of others.
 
 #include "Passes.h"
+#include "dialects/Accel/Reports.h"
 #include "dialects/NN/Chunks.h"
 #include "dialects/NN/Entry.h"
 #include "mlir/IR/IRMapping.h"
@@ -36,11 +37,12 @@ public:
       place(&op);
     Operation *exit = entry.front().getTerminator();
     OpBuilder builder(exit);
+    auto module = entry->getParentOfType<ModuleOp>();
     for (OpOperand &operand : exit->getOpOperands()) {
       unsigned index = operand.getOperandNumber();
       auto output =
           entry.getResultAttrOfType<StringAttr>(index, nn::kOutputAttr);
-      if (output && nn::isReport(output))
+      if (output && isReport(module, output))
         operand.set(bring(operand.get(), 0, builder));
       auto state =
           entry.getResultAttrOfType<FlatSymbolRefAttr>(index, nn::kStateAttr);

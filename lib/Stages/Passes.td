@@ -71,8 +71,7 @@ def CutStepPass : Pass<"nn-cut-step", "::mlir::ModuleOp"> {
     A cut of what is made of inputs and constants alone (the gradient of a sum, or
     what dropout leaves of it) goes: each chunk makes it for itself.
 
-    The numbers by which a step reports (`loss`, `grad_norm`, `lr`) are taken to
-    chunk 0.
+    The numbers by which a step reports (`accel.reports`) are taken to chunk 0.
 
     ```mlir
     %n = nn.sqrt %0 : tensor<f32>

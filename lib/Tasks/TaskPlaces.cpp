@@ -2,6 +2,7 @@
 // runs once.
 
 #include "TaskHomes.h"
+#include "dialects/Accel/Reports.h"
 #include "dialects/Interfaces/Cost.h"
 #include "dialects/NN/Entry.h"
 #include <limits>
@@ -74,7 +75,7 @@ std::optional<int64_t> TaskHomes::findTaker(OpOperand &result) const {
     return SymbolTable::lookupNearestSymbolFrom<nn::StateOp>(owner, state)
         .getChunk();
   auto output = owner.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr);
-  if (output && nn::isReport(output))
+  if (output && isReport(owner->getParentOfType<ModuleOp>(), output))
     return 0;
   return std::nullopt;
 }

@@ -11,8 +11,8 @@ class BatchError(Error, ValueError):
 
 
 class NotFinite(Error, ArithmeticError):
-    """A step whose loss, or the norm of whose gradients, is not finite. The state is that of
-    the step before, and the run goes on."""
+    """A step that failed: its loss, or the norm of its gradients, is not finite. The state is
+    that of the step before, and the run goes on."""
 
 
 class Warn(UserWarning):

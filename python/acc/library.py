@@ -7,9 +7,10 @@ import shutil
 
 from .errors import Error
 
-NAME, VERSION = "libaccel-run.so", 1
+NAME, VERSION = "libaccel-run.so", 2
 DONE, REFUSED, ENDED, PENDING = range(4)
 INPUT, OUTPUT, WEIGHT = range(3)
+STEP_DONE, STEP_SKIPPED, STEP_FAILED = range(3)
 STEP, EVALUATE, FORWARD, GET_WEIGHTS, SET_WEIGHTS, SAVE = range(1, 7)
 
 Told = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
@@ -29,13 +30,16 @@ class Tensor(ctypes.Structure):
 class Info(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int64) for name in ("ranks", "threads", "steps", "samples",
                                                     "tokens")] + [
-        ("calls", ctypes.c_uint)] + [(name, ctypes.c_int) for name in (
-            "loss_type", "grad_norm_type", "learning_rate_type")]
+        ("calls", ctypes.c_uint)]
 
 
 class Step(ctypes.Structure):
-    _fields_ = [("step", ctypes.c_int64)] + [(name, ctypes.c_double) for name in (
-        "loss", "grad_norm", "learning_rate", "seconds")]
+    _fields_ = [("step", ctypes.c_int64), ("verdict", ctypes.c_int), ("loss", ctypes.c_double),
+                ("seconds", ctypes.c_double)]
+
+
+class Report(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_int), ("value", ctypes.c_double)]
 
 
 def candidates():
@@ -74,6 +78,8 @@ def library():
             ("Start", status, [run, status, status, status, text]),
             ("Wait", status, [run, ctypes.c_double]),
             ("Result", Step, [run]),
+            ("NumReports", ctypes.c_size_t, [run]),
+            ("Report", Report, [run, ctypes.c_size_t]),
             ("DropWeights", None, [run])):
         function = getattr(found, "accelRun" + name)
         function.restype, function.argtypes = result, arguments

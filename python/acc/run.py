@@ -19,14 +19,25 @@ SLICE = 0.1
 class Result:
     """What acc-run tells of a step, under the names of its --json, and the outputs that were
     asked for."""
-    step: int
-    loss: float
-    grad_norm: float
-    lr: float
+    step: int  # how many were called so far, this and skipped ones included
+    skipped: bool  # by the program's own rule: nothing has changed but `step`
+    reports: dict  # the numbers by which the program says how the step went, by name
     time_s: float  # on the slowest rank
     samples: int
     tokens: int  # 0: the program has no inputs of integers [batch, length]
     outputs: dict = field(default_factory=dict, repr=False)
+
+    @property
+    def loss(self):
+        return self.reports["loss"]
+
+    @property
+    def grad_norm(self):
+        return self.reports["grad_norm"]
+
+    @property
+    def lr(self):
+        return self.reports["lr"]
 
 
 def load(executable, *, weights=None, resume=None, ranks=None, threads=None, hang_after=None,
@@ -87,7 +98,7 @@ class Run:
 
     @property
     def steps(self):
-        """Steps that the state has seen."""
+        """Steps that were called, skipped ones among them."""
         return self._info().steps
 
     @property
@@ -115,7 +126,11 @@ class Run:
         before which nothing was done, and Error."""
         self._call(lib.STEP, batch, outputs)
         info, result = self._info(), self._library.Result(self._run)
-        return Result(result.step, result.loss, result.grad_norm, result.learning_rate,
+        reports = (self._library.Report(self._run, place)
+                   for place in range(self._library.NumReports(self._run)))
+        return Result(result.step, result.verdict == lib.STEP_SKIPPED,
+                      {report.name.decode(): report.value for report in reports
+                       if report.name != b"verdict"},
                       result.seconds, info.samples, info.tokens,
                       self._outputs(lib.STEP) if outputs else {})
 

@@ -11,7 +11,7 @@
 namespace accel::rt {
 
 /// Raised by every change of what is below, or of the messages (Channel.h).
-inline constexpr uint32_t kCallVersion = 1;
+inline constexpr uint32_t kCallVersion = 2;
 
 enum class CallKind : uint32_t {
   Load,    ///< The first: the ranks post it themselves.
@@ -49,15 +49,22 @@ struct TensorRow {
   uint64_t bytes;
 };
 
+/// A number by which a step says how it went.
+struct ReportRow {
+  char name[64];
+  uint32_t dtype; ///< accel::rt::DType.
+  double value;   ///< Of the last step.
+};
+
 struct CallBoard {
   static constexpr uint64_t kMagic = 0x6472616f42636361; // "accBoard"
   uint64_t magic = kMagic;
   uint32_t version = kCallVersion;
 
   // What stays.
-  uint32_t trains = 0;       ///< Whether there is the call Step …
-  uint32_t calls = 0;        ///< … and all that there are, as bits.
-  uint32_t reportTypes[3]{}; ///< DType of the loss, the norm and the rate.
+  uint32_t trains = 0;     ///< Whether there is the call Step …
+  uint32_t calls = 0;      ///< … and all that there are, as bits.
+  uint32_t numReports = 0; ///< Of `reports`, the verdict among them.
   int64_t ranks = 1, threads = 1;
   int64_t samples = 0, tokens = 0; ///< Of a step; see StepResult.
   uint64_t rowsAt = 0, numRows = 0;
@@ -74,13 +81,13 @@ struct CallBoard {
   /// Ranks that have finished the call at hand.
   std::atomic<uint32_t> finished{0};
   std::atomic<uint32_t> outcome{0}; ///< A CallOutcome.
-  /// Whether a rank has seen a loss or a norm that is not finite.
-  std::atomic<uint32_t> isBad{0};
+  /// Of the last step, as the ranks have seen it: accel::rt::Verdict.
+  std::atomic<uint32_t> verdict{0};
   std::atomic<int64_t> nanoseconds{0}; ///< Of the slowest rank.
-  /// Steps that the state has seen.
+  /// Steps that were called, skipped ones among them.
   std::atomic<int64_t> steps{0};
-  double reports[3] = {}; ///< Of a step, as StepRecord; of an evaluation its
-                          ///< loss.
+  ReportRow reports[16] = {};
+  double loss = 0; ///< Of the last step or evaluation.
   char message[4096] = {};
 
   /// Whether ranks owe the caller an answer.

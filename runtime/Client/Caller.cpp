@@ -116,7 +116,7 @@ AccelStatus Caller::start(CallKind kind, uint32_t flags, const char *folder) {
   board->kind = static_cast<uint32_t>(kind);
   board->flags = flags;
   board->outcome = static_cast<uint32_t>(CallOutcome::Done);
-  board->isBad = 0;
+  board->verdict = 0;
   board->nanoseconds = 0;
   board->message[0] = '\0';
   isPending = true;
@@ -285,9 +285,6 @@ AccelInfo Caller::info() const {
   info.tokens = board->tokens;
   info.calls = board->calls | 1u << ACCEL_GET_WEIGHTS |
                1u << ACCEL_SET_WEIGHTS | (board->trains ? 1u << ACCEL_SAVE : 0);
-  info.lossType = static_cast<AccelType>(board->reportTypes[0]);
-  info.gradNormType = static_cast<AccelType>(board->reportTypes[1]);
-  info.learningRateType = static_cast<AccelType>(board->reportTypes[2]);
   return info;
 }
 
@@ -296,11 +293,17 @@ AccelStep Caller::result() const {
   if (!board)
     return step;
   step.step = board->steps.load();
-  step.loss = board->reports[0];
-  step.gradNorm = board->reports[1];
-  step.learningRate = board->reports[2];
+  step.loss = board->loss;
+  step.verdict = static_cast<AccelVerdict>(board->verdict.load());
   step.seconds = static_cast<double>(board->nanoseconds.load()) * 1e-9;
   return step;
+}
+
+size_t Caller::numReports() const { return board ? board->numReports : 0; }
+
+AccelReport Caller::report(size_t index) const {
+  const ReportRow &row = board->reports[index];
+  return {row.name, static_cast<AccelType>(row.dtype), row.value};
 }
 
 void Caller::dropWeights() {

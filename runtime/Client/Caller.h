@@ -32,6 +32,8 @@ public:
   uint64_t offset(const AccelTensor &tensor) const;
   AccelInfo info() const;
   AccelStep result() const;
+  size_t numReports() const;
+  AccelReport report(size_t index) const;
   void dropWeights();
 
 private:

@@ -117,3 +117,9 @@ AccelStatus accelRunWait(AccelRun *run, double seconds) {
 }
 
 AccelStep accelRunResult(const AccelRun *run) { return run->result(); }
+
+size_t accelRunNumReports(const AccelRun *run) { return run->numReports(); }
+
+AccelReport accelRunReport(const AccelRun *run, size_t index) {
+  return run->report(index);
+}

@@ -7,6 +7,7 @@
 
 #include "Base/Futex.h"
 #include "Control/Counts.h"
+#include "accel-rt/PlanFormat.h"
 
 #include <cstddef>
 #include <string>
@@ -35,9 +36,9 @@ struct alignas(64) RankControl {
   std::atomic<uint64_t> barriers{0};
   std::atomic<uint64_t> runsDone{0}, bytesPopulated{0}, weightBytesRead{0};
   /// Steps that were finished before this run: its first is one later. The step
-  /// (from 1 in this run; 0: none) whose loss or norm was not finite, after
-  /// which everybody stops, and that (from 0) before which everybody stopped
-  /// because the parent was interrupted. Ranks agree on them.
+  /// (from 1 in this run; 0: none) that failed, after which everybody stops,
+  /// and that (from 0) before which everybody stopped because the parent was
+  /// interrupted. Ranks agree on them.
   std::atomic<int64_t> firstStep{0}, stoppedAt{0}, interruptedAt{kNever};
   static constexpr int64_t kNever = INT64_MAX;
   /// The step (from 1 in this run; 0: none) after which evaluations that were
@@ -60,10 +61,11 @@ struct alignas(64) RankControl {
   }
 };
 
-/// What a training step reports, in the order of kStepReports.
+/// What a training step reports, in the order of Executable::reports; the first
+/// rank's are told. Zeros, of a step that is done, where a rank's program
+/// reports nothing.
 struct StepRecord {
-  enum Report { Loss, GradNorm, LearningRate };
-  double values[3] = {};
+  double values[kMaxReports] = {};
   /// Of the evaluation after it, if there was one.
   bool isEvaluated = false;
   double evalLoss = 0, evalSeconds = 0;
@@ -72,6 +74,14 @@ struct StepRecord {
   /// none.
   int64_t savedStep = 0;
 };
+
+/// What a reported number says of a step; whatever it does not know is a
+/// failure.
+inline Verdict verdictOf(double value) {
+  return value == 0   ? Verdict::Done
+         : value == 1 ? Verdict::Skipped
+                      : Verdict::Failed;
+}
 
 } // namespace accel::rt
 

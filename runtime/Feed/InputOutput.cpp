@@ -246,14 +246,18 @@ public:
   Status run(const Address *views, int64_t) override {
     if (dtype == DType::F64)
       return memory.download(&value, views[0], {sizeof value});
-    float narrow = 0;
-    ACCEL_RT_RETURN_IF_ERROR(
-        memory.download(&narrow, views[0], {sizeof narrow}));
-    value = narrow;
-    return Status();
+    return dtype == DType::I32 ? widen<int32_t>(views[0])
+                               : widen<float>(views[0]);
   }
 
 private:
+  template <class T> Status widen(Address from) {
+    T narrow = 0;
+    ACCEL_RT_RETURN_IF_ERROR(memory.download(&narrow, from, {sizeof narrow}));
+    value = static_cast<double>(narrow);
+    return Status();
+  }
+
   Memory &memory;
   DType dtype;
   double &value;
@@ -266,9 +270,7 @@ bool isReport(const Executable &executable, const std::string &output) {
     for (const LossTerm &term : executable.separateRows->terms)
       if (output == term.numerator || output == term.denominator)
         return true;
-  return executable.isTraining() &&
-         std::find(std::begin(kStepReports), std::end(kStepReports), output) !=
-             std::end(kStepReports);
+  return executable.placeOfReport(output) < executable.reports.size();
 }
 
 Status InputOutput::prepareLoad(const ReadCommand &read,
@@ -347,9 +349,7 @@ Status InputOutput::prepare(const Command &command,
   if (isReport(executable, write.name)) {
     double *value = losses.find(write.name);
     if (!value)
-      value = &record.values[std::find(std::begin(kStepReports),
-                                       std::end(kStepReports), write.name) -
-                             std::begin(kStepReports)];
+      value = &record.values[executable.placeOfReport(write.name)];
     task = std::make_unique<ReportTask>(*memory, write.view.dtype, *value);
     return Status();
   }

@@ -91,6 +91,14 @@ struct InputOutput {
   /// Makes the task of a read or write whose view is at `work.places`.
   Status prepare(const Command &command, const Coordinates &coordinates,
                  RankControl &control, Work &work);
+  /// Of the last call, and what became of the last step. Require a program that
+  /// trains.
+  double loss() const {
+    return record.values[executable.placeOfReport(kLossReport)];
+  }
+  Verdict verdict() const {
+    return verdictOf(record.values[executable.placeOfReport(kVerdictReport)]);
+  }
 
 private:
   Status prepareLoad(const ReadCommand &read, const Coordinates &coordinates,

@@ -138,6 +138,10 @@ template <class IO> void describe(IO &io, TensorPlan &tensor) {
   io.field("shape", tensor.shape);
   io.field("batch_dim", tensor.batchDim);
 }
+template <class IO> void describe(IO &io, ReportPlan &report) {
+  io.field("name", report.name);
+  io.field("dtype", report.dtype);
+}
 template <class IO> void describe(IO &io, EqualRows &rows) {
   io.field("input", rows.input);
   io.field("dim", rows.dim);
@@ -162,6 +166,7 @@ template <class IO> void describe(IO &io, Executable &executable) {
   io.field("seed", executable.seed);
   io.field("inputs", executable.inputs);
   io.field("outputs", executable.outputs);
+  io.field("reports", executable.reports);
   io.field("unshifted_labels", executable.unshiftedLabels);
   io.field("separate_rows", executable.separateRows);
   io.field("states", executable.states);

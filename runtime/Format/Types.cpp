@@ -63,6 +63,13 @@ bool Executable::hasEntry(const std::string &name) const {
   });
 }
 
+size_t Executable::placeOfReport(std::string_view name) const {
+  size_t place = 0;
+  while (place < reports.size() && reports[place].name != name)
+    ++place;
+  return place;
+}
+
 uint64_t hashBytes(const void *data, uint64_t bytes) {
   return XXH3_64bits(data, bytes);
 }

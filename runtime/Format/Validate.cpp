@@ -270,10 +270,11 @@ private:
         return Status::error("expected an input with a dimension " +
                              std::to_string(rows.dim) + ", found " +
                              inQuotes(rows.input));
-    std::set<std::string> names(std::begin(kStepReports),
-                                std::end(kStepReports));
+    std::set<std::string> names;
+    for (const ReportPlan &report : executable.reports)
+      names.insert(report.name);
     for (const std::string &name : namesOfTerms()) {
-      ACCEL_RT_RETURN_IF_ERROR(checkNumber(name));
+      ACCEL_RT_RETURN_IF_ERROR(checkNumber(name, {DType::F32, DType::F64}));
       if (!names.insert(name).second)
         return Status::error("expected outputs of its own for each term of the "
                              "loss, found " +
@@ -301,21 +302,50 @@ private:
 
   /// A training step says how it went.
   Status checkReports() {
-    for (const char *name : kStepReports)
-      ACCEL_RT_RETURN_IF_ERROR(checkNumber(name));
+    for (const char *name : {kLossReport, kVerdictReport})
+      if (executable.placeOfReport(name) == executable.reports.size())
+        return Status::error("expected a training step to report " +
+                             inQuotes(name) + ", found no such report");
+    if (executable.reports.size() > kMaxReports)
+      return Status::error("expected at most " + std::to_string(kMaxReports) +
+                           " reports of a step, found " +
+                           std::to_string(executable.reports.size()));
+    std::set<std::string> names;
+    for (const ReportPlan &report : executable.reports) {
+      ACCEL_RT_RETURN_IF_ERROR(checkName(report.name));
+      if (report.name.size() > kMaxReportName)
+        return Status::error("expected a report's name of at most " +
+                             std::to_string(kMaxReportName) + " bytes, found " +
+                             inQuotes(report.name));
+      if (!names.insert(report.name).second)
+        return Status::error("found the report " + inQuotes(report.name) +
+                             " twice");
+      std::vector<DType> types{DType::F32, DType::F64, DType::I32};
+      if (report.name == kLossReport)
+        types.pop_back();
+      if (report.name == kVerdictReport)
+        types = {DType::I32};
+      ACCEL_RT_RETURN_IF_ERROR(checkNumber(report.name, types));
+      if (tables.output(report.name)->dtype != report.dtype)
+        return Status::error("expected the report " + inQuotes(report.name) +
+                             " to have the type of the output, found another");
+    }
     return Status();
   }
 
-  Status checkNumber(const std::string &name) {
-    auto is = [&](const TensorPlan &tensor) { return tensor.name == name; };
-    auto found =
-        std::find_if(executable.outputs.begin(), executable.outputs.end(), is);
-    if (found == executable.outputs.end() ||
-        boundedProduct(found->shape, 1) != 1 ||
-        (found->dtype != DType::F32 && found->dtype != DType::F64))
-      return Status::error("expected an output " + inQuotes(name) +
-                           ", a number of type f32 or f64");
-    return Status();
+  Status checkNumber(const std::string &name, const std::vector<DType> &types) {
+    const TensorPlan *output = tables.output(name);
+    if (output && boundedProduct(output->shape, 1) == 1 &&
+        std::find(types.begin(), types.end(), output->dtype) != types.end())
+      return Status();
+    std::string list;
+    for (size_t i = 0; i < types.size(); ++i)
+      list += (i == 0                  ? ""
+               : i + 1 == types.size() ? " or "
+                                       : ", ") +
+              std::string(dtypeName(types[i]));
+    return Status::error("expected an output " + inQuotes(name) +
+                         ", a number of type " + list);
   }
 
   /// The numbers of which the loss of an evaluation is made.
@@ -352,10 +382,10 @@ private:
     auto first =
         std::find_if(executable.programs.begin(), executable.programs.end(),
                      [](const Program &program) { return program.stage == 0; });
-    std::vector<std::string> ofStep(std::begin(kStepReports),
-                                    std::end(kStepReports)),
-        ofEval = namesOfTerms();
-    ofEval.push_back(kStepReports[0]);
+    std::vector<std::string> ofStep, ofEval = namesOfTerms();
+    for (const ReportPlan &report : executable.reports)
+      ofStep.push_back(report.name);
+    ofEval.push_back(kLossReport);
     for (auto &[entry, names] :
          {std::pair("step", &ofStep), std::pair("eval", &ofEval)}) {
       if (!executable.hasEntry(entry))

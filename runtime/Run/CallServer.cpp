@@ -174,10 +174,13 @@ void CallServer::fill(const Executable &executable, int64_t threads,
       board.calls |= bitOf(kind);
   board.ranks = executable.numRanks();
   board.threads = threads;
-  for (const TensorPlan &output : executable.outputs)
-    for (size_t i = 0; i < std::size(kStepReports); ++i)
-      if (output.name == kStepReports[i])
-        board.reportTypes[i] = static_cast<uint32_t>(output.dtype);
+  static_assert(std::size(CallBoard().reports) == kMaxReports &&
+                sizeof ReportRow().name == kMaxReportName + 1);
+  for (const ReportPlan &report : executable.reports) {
+    ReportRow &row = board.reports[board.numReports++];
+    std::strcpy(row.name, report.name.c_str()); // validated
+    row.dtype = static_cast<uint32_t>(report.dtype);
+  }
   StepResult step;
   countSamples(tensorsOf(executable, "step").inputs, step);
   board.samples = step.samples;

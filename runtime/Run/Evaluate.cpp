@@ -34,8 +34,7 @@ Status evaluate(const RankParts &parts, const Call &call, InputOutput &io,
                            " of the evaluation: " + status.message() +
                            call.data.whereRefused(batch, status.message()));
     ACCEL_RT_RETURN_IF_ERROR(status);
-    io.losses.add(io.record.values[StepRecord::Loss],
-                  batch > whole ? copies : unit);
+    io.losses.add(io.loss(), batch > whole ? copies : unit);
     self.command[0] = RankControl::kBetweenRuns;
   }
   std::chrono::duration<double> seconds = Clock::now() - start;

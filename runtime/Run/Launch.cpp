@@ -75,7 +75,11 @@ Status Launch::makeFiles() {
   if (call.entry != "step" || !device->executes || !options.begin)
     return Status();
   int64_t before = resumes ? resume.step() : 0;
-  return options.begin({before, before + repeats, resumes});
+  RunStart start{before, before + repeats, resumes, {}};
+  for (const ReportPlan &report : file->plan().reports)
+    if (report.name != kVerdictReport)
+      start.reports.push_back(report.name);
+  return options.begin(start);
 }
 
 Status Launch::make() {
@@ -221,7 +225,7 @@ Status Launch::finish(const Job &job, const Supervisor &supervisor,
     if (Status status = saved.finish(); !status.ok())
       return withLast(std::move(status));
   if (control.stoppedAt())
-    return withLast(badStep(job));
+    return withLast(failedStep(job));
   if (!options.outputs.empty())
     ACCEL_RT_RETURN_IF_ERROR(outputs.finish());
   if (!supervisor.untold().ok())
@@ -232,7 +236,7 @@ Status Launch::finish(const Job &job, const Supervisor &supervisor,
   if (call.entry == "eval" && device->executes) {
     result.evalLoss = control.record(0).evalLoss;
     for (const TensorPlan &output : call.tensors.outputs)
-      if (output.name == kStepReports[StepRecord::Loss])
+      if (output.name == kLossReport)
         result.evalLossType = output.dtype;
   }
   if (checkpointed)

@@ -11,7 +11,6 @@
 #include "State/CheckpointWriter.h"
 
 #include <chrono>
-#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -86,15 +85,17 @@ private:
 
   /// Counts the step, or says why it does not count.
   void closeStep() {
-    if (!board.isBad.load()) {
+    if (board.verdict.load() != static_cast<uint32_t>(Verdict::Failed)) {
       board.steps.fetch_add(1);
       return;
     }
+    double values[kMaxReports];
+    for (size_t i = 0; i < kMaxReports; ++i)
+      values[i] = board.reports[i].value;
     StepResult result;
     result.step = board.steps.load() + 1;
-    result.loss = board.reports[StepRecord::Loss];
-    result.gradNorm = board.reports[StepRecord::GradNorm];
-    refuse(notFinite(result).message());
+    fillReports(parts.job.file.plan(), values, result);
+    refuse(failedStep(result).message());
   }
 
   /// Of several ranks' reasons one is told.
@@ -135,12 +136,14 @@ private:
 
   Status step() {
     ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("step"));
-    const double *values = parts.io.record.values;
-    if (!std::isfinite(values[StepRecord::Loss]) ||
-        !std::isfinite(values[StepRecord::GradNorm]))
-      board.isBad = 1;
-    if (parts.rank == 0)
-      std::memcpy(board.reports, values, sizeof board.reports);
+    // A rank whose program reports nothing takes it for done.
+    if (Verdict verdict = parts.io.verdict(); verdict != Verdict::Done)
+      board.verdict = static_cast<uint32_t>(verdict);
+    if (parts.rank != 0)
+      return Status();
+    board.loss = parts.io.loss();
+    for (uint32_t i = 0; i < board.numReports; ++i)
+      board.reports[i].value = parts.io.record.values[i];
     return Status();
   }
 
@@ -149,9 +152,9 @@ private:
     if (!(board.flags & kGoesOn))
       io.losses.clear();
     ACCEL_RT_RETURN_IF_ERROR(parts.executor.run("eval"));
-    io.losses.add(io.record.values[StepRecord::Loss], 1);
+    io.losses.add(io.loss(), 1);
     if (parts.rank == 0)
-      board.reports[StepRecord::Loss] = io.losses.value(1);
+      board.loss = io.losses.value(1);
     return Status();
   }
 

@@ -61,6 +61,10 @@ void collectResult(const Job &job, RunResult &result) {
       result.seconds[repeat] =
           std::max(result.seconds[repeat], job.control.seconds(rank, repeat));
   }
+  result.skippedSteps = 0;
+  if (job.trains() && job.device.executes)
+    for (int64_t step = 0; step < calls; ++step)
+      result.skippedSteps += stepResult(job, step).verdict == Verdict::Skipped;
   if (int64_t at = job.control.stoppedEarlyAt()) {
     BestEvaluation best;
     best.step = result.bestStep;
@@ -81,9 +85,7 @@ StepResult stepResult(const Job &job, int64_t number) {
   result.step = job.control.firstStep() + number + 1;
   result.last =
       number + 1 == job.repeats || number + 1 == job.control.stoppedEarlyAt();
-  result.loss = record.values[StepRecord::Loss];
-  result.gradNorm = record.values[StepRecord::GradNorm];
-  result.learningRate = record.values[StepRecord::LearningRate];
+  fillReports(plan, record.values, result);
   if (record.isEvaluated)
     result.evalLoss = record.evalLoss;
   result.evalSeconds = record.evalSeconds;
@@ -91,13 +93,8 @@ StepResult stepResult(const Job &job, int64_t number) {
   result.savedStep = record.savedStep;
   if (job.call.hasData)
     result.epoch = job.call.data.epochsAfter(result.step);
-  DType *types[] = {&result.lossType, &result.gradNormType,
-                    &result.learningRateType};
-  for (const TensorPlan &output : plan.outputs)
-    for (size_t i = 0; i < std::size(types); ++i)
-      if (output.name == kStepReports[i])
-        *types[i] = output.dtype;
-  result.evalLossType = result.lossType; // one output, of both entries
+  if (const Report *loss = result.find(kLossReport))
+    result.evalLossType = loss->dtype; // one output, of both entries
   for (int64_t rank = 0; rank < plan.numRanks(); ++rank)
     result.seconds =
         std::max(result.seconds, job.control.seconds(rank, number));
@@ -127,22 +124,39 @@ void countSamples(const std::vector<TensorPlan> &inputs, StepResult &result) {
   }
 }
 
-Status badStep(const Job &job) {
-  StepResult bad = stepResult(job, job.control.stoppedAt() - 1);
-  return Status::error(notFinite(bad).message() +
-                       job.call.data.whatIsNotFinite(bad.step - 1));
+void fillReports(const Executable &plan, const double *values,
+                 StepResult &result) {
+  for (const ReportPlan &report : plan.reports) {
+    double value = *values++;
+    if (report.name == kVerdictReport)
+      result.verdict = verdictOf(value);
+    else
+      result.reports.push_back({report.name, report.dtype, value});
+  }
 }
 
-Status notFinite(const StepResult &bad) {
-  bool isLoss = !std::isfinite(bad.loss);
-  double value = isLoss ? bad.loss : bad.gradNorm;
-  return Status::error(
-      "step " + std::to_string(bad.step) + ": the " +
-      (isLoss ? "loss" : "norm of the gradients") + " is not finite (" +
-      (std::isnan(value) ? "nan"
-       : value > 0       ? "inf"
-                         : "-inf") +
-      "); the state is that of step " + std::to_string(bad.step - 1));
+Status failedStep(const Job &job) {
+  StepResult failed = stepResult(job, job.control.stoppedAt() - 1);
+  return Status::error(failedStep(failed).message() +
+                       job.call.data.whatIsNotFinite(failed.step - 1));
+}
+
+Status failedStep(const StepResult &failed) {
+  std::string why = "it has failed, by the program's own rule";
+  for (const Report &report : failed.reports)
+    if (!std::isfinite(report.value)) {
+      std::string name = report.name;
+      std::replace(name.begin(), name.end(), '_', ' ');
+      why = "the " + name + " is not finite (" +
+            (std::isnan(report.value) ? "nan"
+             : report.value > 0       ? "inf"
+                                      : "-inf") +
+            ")";
+      break;
+    }
+  return Status::error("step " + std::to_string(failed.step) + ": " + why +
+                       "; the state is that of step " +
+                       std::to_string(failed.step - 1));
 }
 
 } // namespace accel::rt

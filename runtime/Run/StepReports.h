@@ -19,12 +19,17 @@ void collectResult(const Job &job, RunResult &result);
 /// The samples of a step that reads `inputs`, and their tokens.
 void countSamples(const std::vector<TensorPlan> &inputs, StepResult &result);
 
-/// The error of a step without a finite loss or norm.
-Status notFinite(const StepResult &step);
+/// The reports of a step, given the values of all; its verdict.
+void fillReports(const Executable &plan, const double *values,
+                 StepResult &result);
 
-/// The error of a run that stopped at a step without a finite loss or norm.
-/// Requires RankControl::stoppedAt.
-Status badStep(const Job &job);
+/// The error of a step that failed: which of its reports is not finite, if one
+/// is.
+Status failedStep(const StepResult &step);
+
+/// The error of a run that stopped at such a step. Requires
+/// RankControl::stoppedAt.
+Status failedStep(const Job &job);
 
 } // namespace accel::rt
 

@@ -165,7 +165,7 @@ void Supervisor::reportSteps(bool waits) {
     done = std::min(
         done, static_cast<int64_t>(
                   control.rank(static_cast<int64_t>(rank)).runsDone.load()));
-  // A step that ended badly is an error, no step.
+  // A step that failed is an error, no step.
   if (int64_t stopped = control.stoppedAt())
     done = std::min(done, stopped - 1);
   for (; reported < done && mayTell(); ++reported) {
@@ -175,11 +175,13 @@ void Supervisor::reportSteps(bool waits) {
   }
 }
 
-/// A schedule that is over leaves the parameters as they are. Step 1 of a
-/// warm-up has the rate 0, too.
+/// A schedule that is over leaves the parameters as they are. The first update
+/// of a warm-up has the rate 0, too.
 void Supervisor::warnOfRate(const StepResult &step) {
-  if (warnedOfRate || step.step == 1 || step.learningRate != 0 ||
-      !job.options.warn)
+  bool isFirst = !hasUpdated && control.firstStep() == 0;
+  hasUpdated |= step.verdict == Verdict::Done;
+  const Report *rate = step.find("lr");
+  if (warnedOfRate || isFirst || !rate || rate->value != 0 || !job.options.warn)
     return;
   warnedOfRate = true;
   job.options.warn("the learning rate is 0 from step " +

@@ -57,6 +57,7 @@ private:
   size_t running = 0;
   int64_t reported = 0;
   bool warnedOfRate = false;
+  bool hasUpdated = false; ///< A step of this run that was told was done.
   std::chrono::steady_clock::time_point lastLine;
   std::string toldLast; ///< What stays the same is said once.
   Status failure, untoldStep;

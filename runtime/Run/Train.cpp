@@ -11,7 +11,6 @@
 #include "State/Resume.h"
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstring>
 
 namespace accel::rt {
@@ -42,8 +41,7 @@ Status RankParts::noteCall(const std::string &entry, bool first) const {
 int64_t finishedSteps(const RankParts &parts) {
   for (const StatePlan &state : parts.job.file.plan().states) {
     if (state.role != "counter" || state.dtype != DType::I64 ||
-        !state.shape.empty() ||
-        (state.name != "step" && state.name != "counter/step"))
+        !state.shape.empty() || state.name != kCallCounter)
       continue;
     HeldStates held = findHeld(parts.program);
     auto found = held.find(state.name);
@@ -127,22 +125,22 @@ Status Steps::runStep(int64_t k) {
   io.writing = k + 1 == parts.job.repeats;
   io.writeSeconds = 0;
   io.finishedSteps = self.firstStep + k;
-  // Whoever saw a step end badly ends them for all; of an interrupt one rank
+  // Whoever saw a step fail ends them for all; of an interrupt one rank
   // is told, in time or a step late. What is no longer in the data is not
   // trained on, and what was learned from it before is saved.
-  enum Verdict : int64_t { GoOn, Interrupted, EndedBadly };
+  enum Going : int64_t { GoOn, Interrupted, Failed };
   const DataFeed &feed = parts.job.call.data;
   Status data = feed.check();
   if (!data.ok() && !parts.checkpoints)
     return data;
   bool endsEarly =
       !data.ok() || (parts.rank == 0 && parts.control.isStopWanted());
-  int64_t verdict = self.stoppedAt.load() ? EndedBadly
-                    : endsEarly           ? Interrupted
-                                          : GoOn;
-  ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(verdict));
-  isOver = verdict != GoOn;
-  if (verdict == Interrupted) {
+  int64_t going = self.stoppedAt.load() ? Failed
+                  : endsEarly           ? Interrupted
+                                        : GoOn;
+  ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(going));
+  isOver = going != GoOn;
+  if (going == Interrupted) {
     if (!data.ok())
       std::strncpy(self.message, data.message().c_str(),
                    sizeof self.message - 1);
@@ -176,14 +174,13 @@ Status Steps::follow(int64_t k, int64_t finished, StepRecord &record) {
   bool evaluates = parts.job.eval && finished % options.evalEvery == 0;
   bool saves =
       parts.checkpoints && parts.job.checkpoints->isDue(finished, isLast);
-  int64_t isBad = !std::isfinite(record.values[StepRecord::Loss]) ||
-                  !std::isfinite(record.values[StepRecord::GradNorm]);
-  // What follows is done by all ranks or by none, whoever has the loss.
+  int64_t hasFailed = parts.io.verdict() == Verdict::Failed;
+  // What follows is done by all ranks or by none, whoever has the verdict.
   if (evaluates || saves)
-    ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(isBad));
-  if (isBad)
+    ACCEL_RT_RETURN_IF_ERROR(parts.control.agree(hasFailed));
+  if (hasFailed)
     self.stoppedAt = k + 1;
-  if (isBad || (!evaluates && !saves))
+  if (hasFailed || (!evaluates && !saves))
     return Status();
   // An evaluation may fail, and must not take along what is due: it comes
   // second, unless the checkpoint tells of it; and what is told of the step

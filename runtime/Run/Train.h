@@ -1,5 +1,5 @@
 // A rank's life in a training program after loading: steps, what they report,
-// and the end when a step's loss is no number.
+// and the end when one of them has failed.
 
 #ifndef ACCEL_RUNTIME_RUN_TRAIN_H
 #define ACCEL_RUNTIME_RUN_TRAIN_H
@@ -29,14 +29,13 @@ struct RankParts {
   Status noteCall(const std::string &entry, bool first) const;
 };
 
-/// Number of finished steps: the value of the state `counter/step` (or `step`)
-/// with the role counter, as it is now; without one that of the checkpoint, or
-/// 0.
+/// Number of finished steps, skipped ones among them: the value of the state
+/// kCallCounter as it is now; without one that of the checkpoint, or 0.
 int64_t finishedSteps(const RankParts &parts);
 
 /// Runs `step` as often as the job says, and evaluates and saves the
 /// checkpoints that are due between steps. Every rank stops after the first
-/// step whose loss or norm is not finite: `RankControl::stoppedAt` is its
+/// step whose verdict is that it failed: `RankControl::stoppedAt` is its
 /// number, from 1 in this run. After an interrupt they stop before
 /// `RankControl::interruptedAt`, with a checkpoint of what was reached; that
 /// needs `checkpoints`.

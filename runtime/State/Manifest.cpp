@@ -299,6 +299,7 @@ Status readManifest(const std::string &folder, Manifest &manifest) {
                          std::to_string(kCheckpointVersion) +
                          " of the checkpoint " + inQuotes(path) + ", found " +
                          std::to_string(version));
+  manifest.version = version;
   if (!readFields(json, version, manifest))
     return refused("expected a step from 0 on, a seed, and the files and "
                    "hashes of states, each once");

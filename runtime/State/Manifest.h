@@ -16,7 +16,8 @@ namespace accel::rt {
 inline constexpr int64_t kMaxSteps = int64_t(1) << 40;
 
 struct Manifest {
-  int64_t step = 0; ///< Finished steps.
+  int64_t version = kCheckpointVersion; ///< That it was read in.
+  int64_t step = 0; ///< Finished steps, skipped ones among them.
   int64_t seed = 0; ///< Compiled into the program.
   /// How many samples were read follows from the step and the first one.
   std::optional<DataCursor> data;

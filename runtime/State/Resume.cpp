@@ -68,6 +68,12 @@ Status Resume::open(const std::string &path, const Executable &executable,
                          std::to_string(contents.seed) +
                          ", as that of the checkpoint " + inQuotes(folder) +
                          ", found seed " + std::to_string(executable.seed));
+  // Before version 5 no step was skipped: one count was of calls and updates.
+  if (auto updates = states.find("counter/step");
+      contents.version < 5 && updates != states.end()) {
+    SavedState value = updates->second;
+    states.emplace(kCallCounter, std::move(value));
+  }
   if (all)
     dropCompression(executable, warn);
   std::set<std::pair<std::string, std::string>> known; // with their roles

@@ -2,7 +2,7 @@
 
 // What the loss does not depend on: a warning, a gradient of zeros, and no update.
 // CHECK: func.func @step(
-// CHECK-SAME: tensor<2xf32> {nn.output = "w.grad"}, tensor<3xf32> {nn.output = "w_unused.grad"}, tensor<2xf32> {nn.state = @w}, tensor<2xf32> {nn.state = @"exp_avg/w"}, tensor<2xf32> {nn.state = @"exp_avg_sq/w"}, tensor<i64> {nn.state = @"counter/step"})
+// CHECK-SAME: tensor<2xf32> {nn.output = "w.grad"}, tensor<3xf32> {nn.output = "w_unused.grad"}, tensor<2xf32> {nn.state = @w}, tensor<2xf32> {nn.state = @"exp_avg/w"}, tensor<2xf32> {nn.state = @"exp_avg_sq/w"}, tensor<i64> {nn.state = @"counter/step"}, tensor<i64> {nn.state = @"counter/call"})
 module {
   nn.state @w : tensor<2xf32> = dense<1.0>
   nn.state @w_unused : tensor<3xf32> = dense<1.0>
@@ -146,7 +146,7 @@ module {
 // Of what is stacked each member has its gradient by its own name, and the moments are one.
 // CHECK: nn.state moment @"exp_avg/w.*" : tensor<2x3xf32>
 // CHECK: func.func @step(
-// CHECK-SAME: -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"}, tensor<3xf32> {nn.output = "w.0.grad"}, tensor<3xf32> {nn.output = "w.1.grad"}, tensor<2x3xf32> {nn.state = @"w.*"}
+// CHECK-SAME: -> (tensor<f32> {nn.output = "loss"}, tensor<f32> {nn.output = "grad_norm"}, tensor<f32> {nn.output = "lr"}, tensor<i32> {nn.output = "verdict"}, tensor<3xf32> {nn.output = "w.0.grad"}, tensor<3xf32> {nn.output = "w.1.grad"}, tensor<2x3xf32> {nn.state = @"w.*"}
 // CHECK: %[[G:.*]] = nn.gradient {{.*}} of @"w.*"
 // CHECK: %[[S:.*]] = nn.slice %[[G]] starts [1, 0] sizes [1, 3]
 // CHECK: nn.reshape %[[S]] : (tensor<1x3xf32>) -> tensor<3xf32>

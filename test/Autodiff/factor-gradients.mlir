@@ -27,9 +27,10 @@
 // CHECK: nn.gradient %[[G]] of @w
 // What is not worth it stays.
 // CHECK: nn.gradient %arg3 of @b
-// A bad step keeps both.
-// CHECK: %[[FINE:.*]] = nn.compare lt
-// CHECK: %[[FINES:.*]] = nn.broadcast %[[FINE]] : (tensor<i1>) -> tensor<1x4x6xi1>
+// A step that is not done keeps both.
+// CHECK: %[[VERDICT:.*]] = nn.select {{.*}} : tensor<i32>
+// CHECK: %[[DONE:.*]] = nn.compare eq %[[VERDICT]]
+// CHECK: %[[FINES:.*]] = nn.broadcast %[[DONE]] : (tensor<i1>) -> tensor<1x4x6xi1>
 // CHECK: nn.select %[[FINES]], %[[NEW]], %[[ERROR]]
 // CHECK: nn.select {{.*}}, %[[Q1]], %[[Q]]
 
@@ -65,16 +66,17 @@
 // RANK: error: expected factors of at least rank 1, found 0
 // RUN: not acc-opt %t/step.mlir --nn-factor-gradients 2>&1 | FileCheck %s --check-prefix=START
 // START: error: comm_hook=power_sgd is not supported yet in the middle of a run, found power_sgd.start_powerSGD_iter=1000
-// RUN: sed 's/%h, %kept/%h, %next/' %t/step.mlir | not acc-opt --nn-factor-gradients="start=0 min-compression-rate=1" 2>&1 | FileCheck %s --check-prefix=COUNT
-// COUNT: error: expected a step that counts itself in @counter/step unless it is bad
+// RUN: sed 's/output = "verdict"/output = "other"/' %t/step.mlir | not acc-opt --nn-factor-gradients="start=0 min-compression-rate=1" 2>&1 | FileCheck %s --check-prefix=COUNT
+// RUN: sed 's/counter\/call/counter\/step/' %t/step.mlir | not acc-opt --nn-factor-gradients="start=0 min-compression-rate=1" 2>&1 | FileCheck %s --check-prefix=COUNT
+// COUNT: error: expected a step that counts its calls in @counter/call and gives an output 'verdict'
 
 //--- step.mlir
 module {
 nn.state @w : tensor<4x6xf32> = dense<1.0>
 nn.state @b : tensor<6xf32> = dense<1.0>
-nn.state counter @"counter/step" : tensor<i64> = dense<0>
-func.func @step(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x6xf32> {nn.state = @w}, %n: tensor<i64> {nn.state = @"counter/step"}, %d: tensor<6xf32> {nn.input = "d"})
-    -> (tensor<f32> {nn.output = "loss"}, tensor<4x6xf32> {nn.state = @w}, tensor<6xf32> {nn.output = "b"}, tensor<i64> {nn.state = @"counter/step"}) attributes {nn.entry = #nn<entry step>} {
+nn.state counter @"counter/call" : tensor<i64> = dense<0>
+func.func @step(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x6xf32> {nn.state = @w}, %n: tensor<i64> {nn.state = @"counter/call"}, %d: tensor<6xf32> {nn.input = "d"})
+    -> (tensor<f32> {nn.output = "loss"}, tensor<4x6xf32> {nn.state = @w}, tensor<6xf32> {nn.output = "b"}, tensor<i64> {nn.state = @"counter/call"}, tensor<i32> {nn.output = "verdict"}) attributes {nn.entry = #nn<entry step>} {
   %big = nn.constant dense<1.0e+30> : tensor<f32>
   %one = nn.constant dense<1> : tensor<i64>
   %y = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
@@ -85,8 +87,10 @@ func.func @step(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x6xf32> {nn.st
   %w1 = nn.sub %w, %g : tensor<4x6xf32>
   %fine = nn.compare lt %loss, %big : tensor<f32>
   %next = nn.add %n, %one : tensor<i64>
-  %kept = nn.select %fine, %next, %n : tensor<i64>
-  return %loss, %w1, %h, %kept : tensor<f32>, tensor<4x6xf32>, tensor<6xf32>, tensor<i64>
+  %done = nn.constant dense<0> : tensor<i32>
+  %failed = nn.constant dense<2> : tensor<i32>
+  %verdict = nn.select %fine, %done, %failed : tensor<i32>
+  return %loss, %w1, %h, %next, %verdict : tensor<f32>, tensor<4x6xf32>, tensor<6xf32>, tensor<i64>, tensor<i32>
 }
 }
 //--- forward.mlir

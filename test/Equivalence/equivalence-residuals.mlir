@@ -18,16 +18,16 @@
 // RUN: sed 's/nn.sub %3, %15 /nn.sub %3, %14 /' %t/local.mlir | not %{verify} 2>&1 | FileCheck %s --check-prefix=WHOLE
 // WHOLE: error: does not follow from the logical program: is not linear in what is partial over axis 'dp_replicate': a sum is missing
 // Nor is the sum of terms.
-// RUN: sed 's/%16 = \(nn.sub.*\)/%left = \1\n%16 = dist.all_reduce sum %left over @mesh {dp_replicate} : tensor<4x6xf32>/; s/%22 = nn.select %20, %21, %arg2/%22 = nn.select %20, %21, %21/' %t/local.mlir | not %{verify} 2>&1 | FileCheck %s --check-prefix=SUM
-// SUM: error: result 2 of @backward, new state 'power_sgd_error/w', expected [{}, {}, {}] partial {dp_replicate}, found something else
+// RUN: sed 's/%16 = \(nn.sub.*\)/%left = \1\n%16 = dist.all_reduce sum %left over @mesh {dp_replicate} : tensor<4x6xf32>/; s/%21 = nn.select %19, %20, %arg2/%21 = nn.select %19, %20, %20/' %t/local.mlir | not %{verify} 2>&1 | FileCheck %s --check-prefix=SUM
+// SUM: error: result 1 of @backward, new state 'power_sgd_error/w', expected [{}, {}, {}] partial {dp_replicate}, found something else
 // A term of the gradient is none of what is left out of it.
 // RUN: sed 's/nn.reshape %16 /nn.reshape %1 /' %t/local.mlir | not %{verify} 2>&1 | FileCheck %s --check-prefix=OTHER
-// OTHER: error: result 2 of @backward, new state 'power_sgd_error/w', expected [{}, {}, {}] partial {dp_replicate}, found something else
+// OTHER: error: result 1 of @backward, new state 'power_sgd_error/w', expected [{}, {}, {}] partial {dp_replicate}, found something else
 // Factors are needed as sums.
 // RUN: sed 's/nn.mul %5, %5 /nn.mul %4, %4 /' %t/local.mlir | not %{verify} 2>&1 | FileCheck %s --check-prefix=FACTOR
 // FACTOR: error: does not follow from the logical program: is not linear in what is partial over axis 'dp_replicate': a sum is missing
-// RUN: sed 's/nn.select %23, %13, /nn.select %23, %12, /' %t/local.mlir | not %{verify} 2>&1 | FileCheck %s --check-prefix=RIGHT
-// RIGHT: error: result 3 of @backward, new state 'power_sgd_q/w', expected [{}, {}], found something else
+// RUN: sed 's/nn.select %22, %13, /nn.select %22, %12, /' %t/local.mlir | not %{verify} 2>&1 | FileCheck %s --check-prefix=RIGHT
+// RIGHT: error: result 2 of @backward, new state 'power_sgd_q/w', expected [{}, {}], found something else
 // What was left out is added once.
 // RUN: sed 's/nn.add %1, %2 /nn.add %2, %2 /' %t/local.mlir | not %{verify} 2>&1 | FileCheck %s --check-prefix=TWICE
 // TWICE: error: does not follow from the logical program
@@ -53,11 +53,11 @@
 // RUN: not acc-opt %t/train.mlir --accel-run-phases="to=local mesh=dp=2 batch-dim=x=none" 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: expected a term of the new value of @"power_sgd_error/w" from each data-parallel rank, which has one of the gradient, found
 
-module attributes {accel.phase = "train"} {
+module attributes {accel.phase = "train", accel.reports = ["loss", "verdict"]} {
 nn.state @w : tensor<4x6xf32> = dense<1.0>
-nn.state counter @"counter/step" : tensor<i64> = dense<0>
-func.func @step(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x6xf32> {nn.state = @w}, %n: tensor<i64> {nn.state = @"counter/step"})
-    -> (tensor<f32> {nn.output = "loss"}, tensor<4x6xf32> {nn.state = @w}, tensor<i64> {nn.state = @"counter/step"}) attributes {nn.entry = #nn<entry step>} {
+nn.state counter @"counter/call" : tensor<i64> = dense<0>
+func.func @step(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x6xf32> {nn.state = @w}, %n: tensor<i64> {nn.state = @"counter/call"})
+    -> (tensor<f32> {nn.output = "loss"}, tensor<i32> {nn.output = "verdict"}, tensor<4x6xf32> {nn.state = @w}, tensor<i64> {nn.state = @"counter/call"}) attributes {nn.entry = #nn<entry step>} {
   %big = nn.constant dense<1.0e+30> : tensor<f32>
   %one = nn.constant dense<1> : tensor<i64>
   %y = nn.matmul %x, %w : (tensor<8x4xf32>, tensor<4x6xf32>) -> tensor<8x6xf32>
@@ -68,7 +68,9 @@ func.func @step(%x: tensor<8x4xf32> {nn.input = "x"}, %w: tensor<4x6xf32> {nn.st
   %w1 = nn.sub %w, %g : tensor<4x6xf32>
   %fine = nn.compare lt %loss, %big : tensor<f32>
   %next = nn.add %n, %one : tensor<i64>
-  %kept = nn.select %fine, %next, %n : tensor<i64>
-  return %loss, %w1, %kept : tensor<f32>, tensor<4x6xf32>, tensor<i64>
+  %done = nn.constant dense<0> : tensor<i32>
+  %failed = nn.constant dense<2> : tensor<i32>
+  %verdict = nn.select %fine, %done, %failed : tensor<i32>
+  return %loss, %verdict, %w1, %next : tensor<f32>, tensor<i32>, tensor<4x6xf32>, tensor<i64>
 }
 }

@@ -86,7 +86,7 @@ put("safetensors", "scalar", safetensors({"a": entry("BOOL", [], 0, 1)}, 1))
 # Checkpoints of the training program of TinyTraining.h.
 STATES = {"net/w": ("model", "parameter", "F32", [2, 2], 16), "rows": ("model", "parameter", "F32", [2], 8),
           "mask": ("model", "buffer", "F32", [3], 12), "exp_avg/net/w": ("optimizer", "moment", "F32", [2, 2], 16),
-          "step": ("optimizer", "counter", "I64", [], 8)}
+          "counter/call": ("optimizer", "counter", "I64", [], 8)}
 
 
 def checkpoint(version, data):

@@ -28,10 +28,10 @@ int64_t tiny_hang(void *const *, int64_t, int64_t) {
 int64_t tiny_leave(void *const *, int64_t, int64_t) { _exit(3); }
 
 /// (g [1], step, w [2, 2], rows [2]) -> (step, w, rows, loss, grad_norm, lr,
-/// w.grad): lr = (step + 1) / 10, w -= lr · g, rows -= g, loss = g + w[0, 0];
-/// no state changes where the norm |g| is not finite. From the third step on
-/// the loss is NaN if g is above 1000; the norm is infinite if g is below
-/// -1000.
+/// w.grad, verdict): lr = (step + 1) / 10, w -= lr · g, rows -= g, loss = g +
+/// w[0, 0]; a step whose norm |g| or loss is not finite has failed. From the
+/// third step on the loss is NaN if g is above 1000; the norm is infinite if g
+/// is below -1000. Where g is from 700 to 800, every third step is skipped.
 int64_t tiny_update(void *const *arguments, int64_t, int64_t) {
   float g = *static_cast<const float *>(arguments[0]);
   int64_t step = *static_cast<const int64_t *>(arguments[1]);
@@ -43,8 +43,10 @@ int64_t tiny_update(void *const *arguments, int64_t, int64_t) {
     loss = norm = g - g + __builtin_nanf("");
   if (g < -1000)
     norm = __builtin_inff();
-  bool skip = !isFinite(norm) || !isFinite(loss);
-  *static_cast<int64_t *>(arguments[4]) = step + !skip;
+  bool failed = !isFinite(norm) || !isFinite(loss);
+  bool skip = failed || (g >= 700 && g <= 800 && step % 3 == 2);
+  *static_cast<int64_t *>(arguments[4]) = step + !failed;
+  *static_cast<int32_t *>(arguments[11]) = failed ? 2 : skip ? 1 : 0;
   for (int i = 0; i < 4; ++i) {
     static_cast<float *>(arguments[5])[i] = skip ? w[i] : w[i] - lr * g;
     static_cast<float *>(arguments[10])[i] = g;

@@ -159,9 +159,14 @@ Status EventFile::open(const std::string &folder, const RunStart &run) {
 Status EventFile::add(const ToldStep &told) {
   const StepResult &step = told.result;
   std::string summary;
-  addScalar(summary, "train/loss", step.loss);
-  addScalar(summary, "train/grad_norm", step.gradNorm);
-  addScalar(summary, "train/learning_rate", step.learningRate);
+  // Under the names that people know from elsewhere.
+  for (const Report &report : step.reports)
+    addScalar(summary,
+              "train/" + (report.name == "lr" ? "learning_rate" : report.name),
+              report.value);
+  if (told.skipped)
+    addScalar(summary, "train/skipped_steps",
+              static_cast<double>(told.skipped));
   addScalar(summary, std::string("train/") + told.unit() + "_per_second",
             told.unitsPerSecond());
   if (step.epoch)

@@ -25,7 +25,7 @@ std::string fixed(double value, const char *format = "%.6f") {
 }
 
 /// A name and its value; an empty one is not known.
-using Fields = std::vector<std::pair<const char *, std::string>>;
+using Fields = std::vector<std::pair<std::string, std::string>>;
 
 Fields fieldsOf(const ToldStep &told, bool json) {
   const StepResult &step = told.result;
@@ -35,20 +35,23 @@ Fields fieldsOf(const ToldStep &told, bool json) {
   std::string rate = fixed(told.unitsPerSecond(), "%.6g"), time;
   if (step.time > 0)
     time = json ? "\"" + timeOfDay(step.time) + "\"" : timeOfDay(step.time);
-  return {{"step", std::to_string(step.step)},
-          {"loss", number(step.loss, step.lossType)},
-          {"grad_norm", number(step.gradNorm, step.gradNormType)},
-          {"lr", number(step.learningRate, step.learningRateType)},
-          {"time_s", fixed(told.seconds)},
-          {"time", time},
-          {"epoch", step.epoch ? fixed(*step.epoch, "%.9g") : ""},
-          {"samples_per_s", step.tokens ? "" : rate},
-          {"tokens_per_s", step.tokens ? rate : ""},
-          {"eta_s", fixed(told.secondsLeft, "%.3f")},
-          {"checkpoint", step.savedStep ? std::to_string(step.savedStep) : ""},
-          {"eval_loss",
-           step.evalLoss ? number(*step.evalLoss, step.evalLossType) : ""},
-          {"eval_time_s", step.evalLoss ? fixed(step.evalSeconds) : ""}};
+  Fields fields{{"step", std::to_string(step.step)}};
+  for (const Report &report : step.reports)
+    fields.emplace_back(report.name, number(report.value, report.dtype));
+  Fields others{
+      {"time_s", fixed(told.seconds)},
+      {"time", time},
+      {"epoch", step.epoch ? fixed(*step.epoch, "%.9g") : ""},
+      {"samples_per_s", step.tokens ? "" : rate},
+      {"tokens_per_s", step.tokens ? rate : ""},
+      {"eta_s", fixed(told.secondsLeft, "%.3f")},
+      {"checkpoint", step.savedStep ? std::to_string(step.savedStep) : ""},
+      {"eval_loss",
+       step.evalLoss ? number(*step.evalLoss, step.evalLossType) : ""},
+      {"eval_time_s", step.evalLoss ? fixed(step.evalSeconds) : ""},
+      {"skipped", told.skipped ? std::to_string(told.skipped) : ""}};
+  fields.insert(fields.end(), others.begin(), others.end());
+  return fields;
 }
 
 } // namespace
@@ -78,8 +81,7 @@ std::string jsonLine(const ToldStep &step) {
   std::string line;
   for (const auto &[name, value] : fieldsOf(step, /*json=*/true))
     if (!value.empty())
-      line +=
-          (line.empty() ? "{\"" : ", \"") + std::string(name) + "\": " + value;
+      line += (line.empty() ? "{\"" : ", \"") + name + "\": " + value;
   return line + "}\n";
 }
 
@@ -90,10 +92,13 @@ std::string csvLine(const ToldStep &step) {
   return line + "\n";
 }
 
-std::string csvHeader() {
+std::string csvHeader(const std::vector<std::string> &reports) {
   std::string line;
-  for (const auto &[name, value] : fieldsOf(ToldStep(), /*json=*/false))
-    line += (line.empty() ? "" : ",") + std::string(name);
+  ToldStep none;
+  for (const std::string &report : reports)
+    none.result.reports.push_back({report});
+  for (const auto &[name, value] : fieldsOf(none, /*json=*/false))
+    line += (line.empty() ? "" : ",") + name;
   return line + "\n";
 }
 

@@ -11,8 +11,9 @@ namespace accel::rt {
 
 /// What is told of the steps since the last telling.
 struct ToldStep {
-  StepResult result;  ///< Of the last of them.
-  double seconds = 0; ///< Of one step, their mean.
+  StepResult result;   ///< Of the last of them.
+  int64_t skipped = 0; ///< How many of them were skipped.
+  double seconds = 0;  ///< Of one step, their mean.
   /// Until the run ends, if it goes on as it went so far; 0 after its last
   /// step.
   double secondsLeft = 0;
@@ -31,11 +32,11 @@ std::string timeOfDay(double time);
 
 /// Both begin with the number of the step, by which a log is cut where a run
 /// goes on from a checkpoint, and end with a line break. What is not known is
-/// left out of the first, and empty in the second, whose columns are always the
-/// same.
+/// left out of the first, and empty in the second, whose columns are the same
+/// for all steps of a program that reports these.
 std::string jsonLine(const ToldStep &step);
 std::string csvLine(const ToldStep &step);
-std::string csvHeader();
+std::string csvHeader(const std::vector<std::string> &reports);
 
 } // namespace accel::rt
 

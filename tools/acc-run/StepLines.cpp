@@ -2,6 +2,7 @@
 
 #include "StepLines.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <unistd.h>
@@ -19,6 +20,30 @@ std::string clockText(double seconds) {
   else
     std::snprintf(text, sizeof text, "%lld:%02lld", whole / 60, whole % 60);
   return text;
+}
+
+/// What the program reports, each followed by a comma: the loss in more digits.
+std::string reportsText(const StepResult &step) {
+  std::string line;
+  for (const Report &report : step.reports) {
+    char value[48];
+    std::snprintf(value, sizeof value,
+                  report.name == kLossReport ? "%.6g" : "%.4g", report.value);
+    std::string name = report.name;
+    std::replace(name.begin(), name.end(), '_', ' ');
+    line += name + " " + value + ", ";
+  }
+  return line;
+}
+
+/// How many of the steps were skipped, followed by a comma, if any was.
+std::string skippedText(int64_t skipped, int64_t steps) {
+  if (!skipped)
+    return "";
+  return (steps == 1 ? "skipped"
+                     : std::to_string(skipped) + " of " +
+                           std::to_string(steps) + " steps skipped") +
+         std::string(", ");
 }
 
 } // namespace
@@ -39,6 +64,7 @@ StepLines::StepLines(FILE *stream, int64_t every)
 
 void StepLines::add(const StepResult &step, double secondsLeft) {
   ++steps;
+  newest.skipped += step.verdict == Verdict::Skipped;
   seconds += step.seconds;
   newest.result = step;
   newest.secondsLeft = secondsLeft;
@@ -55,23 +81,21 @@ void StepLines::add(const StepResult &step, double secondsLeft) {
 void StepLines::print() {
   const StepResult &step = newest.result;
   newest.seconds = seconds / static_cast<double>(steps);
-  std::fprintf(
-      stream,
-      "%sstep %lld: loss %.6g, grad norm %.4g, lr %.4g, %.4g s a step, "
-      "%.4g %s/s%s%s",
-      terminal ? "\r\033[K" : "", static_cast<long long>(step.step), step.loss,
-      step.gradNorm, step.learningRate, newest.seconds, newest.unitsPerSecond(),
-      newest.unit(),
-      newest.secondsLeft >= 0.5
-          ? (", " + clockText(newest.secondsLeft) + " left").c_str()
-          : "",
-      terminal ? "" : "\n");
+  std::fprintf(stream, "%sstep %lld: %s%s%.4g s a step, %.4g %s/s%s%s",
+               terminal ? "\r\033[K" : "", static_cast<long long>(step.step),
+               reportsText(step).c_str(),
+               skippedText(newest.skipped, steps).c_str(), newest.seconds,
+               newest.unitsPerSecond(), newest.unit(),
+               newest.secondsLeft >= 0.5
+                   ? (", " + clockText(newest.secondsLeft) + " left").c_str()
+                   : "",
+               terminal ? "" : "\n");
   if (step.evalLoss) // a line that stays
     std::fprintf(stream, "%sstep %lld: eval_loss %.6g, %.4g s\n",
                  terminal ? "\n" : "", static_cast<long long>(step.step),
                  *step.evalLoss, step.evalSeconds);
   pending = terminal && !step.evalLoss;
-  steps = 0;
+  steps = newest.skipped = 0;
   seconds = 0;
 }
 

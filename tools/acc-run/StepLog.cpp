@@ -48,6 +48,7 @@ Status StepLog::fail(const char *what) const {
 
 Status StepLog::open(const std::string &name, const RunStart &run) {
   path = name;
+  header = csvHeader(run.reports);
   isCsv = endsWith(path, ".csv");
   isNew = access(path.c_str(), F_OK) != 0;
   descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -80,7 +81,7 @@ Status StepLog::findEnd(const RunStart &run) {
     bool isWhole = !lines.eof(); // else its writer was killed
     bool isHeader = isCsv && number == 1;
     int64_t step = isHeader ? 0 : stepOf(line, isCsv);
-    if (isWhole && (isHeader ? line + "\n" != csvHeader() : !step))
+    if (isWhole && (isHeader ? line + "\n" != header : !step))
       return Status::error("expected a log of acc-run in " + inQuotes(path) +
                            ", to go on with, found line " +
                            std::to_string(number) + ": " + inQuotes(line));
@@ -94,7 +95,7 @@ Status StepLog::findEnd(const RunStart &run) {
 Status StepLog::add(const ToldStep &step) {
   std::string text = isCsv ? csvLine(step) : jsonLine(step);
   if (isCsv && end == 0)
-    text = csvHeader() + text;
+    text = header + text;
   // What is behind the place is a killed run's, or half a line of ours.
   if (isFile &&
       (ftruncate(descriptor, end) != 0 || lseek(descriptor, end, SEEK_SET) < 0))

@@ -28,7 +28,7 @@ private:
   Status fail(const char *what) const;
   Status write(const std::string &text);
 
-  std::string path;
+  std::string path, header; ///< The latter of a CSV.
   bool isCsv = false, isFile = false, isNew = false;
   int descriptor = -1;
   /// Where the next line goes, in bytes.

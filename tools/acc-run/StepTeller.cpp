@@ -30,6 +30,7 @@ Status StepTeller::add(const StepResult &step) {
     began = step.time - step.seconds;
   ++steps;
   seconds += step.seconds;
+  newest.skipped += step.verdict == Verdict::Skipped;
   int64_t saved = newest.result.savedStep; // untold as yet
   newest.result = step;
   if (!step.savedStep)
@@ -60,6 +61,7 @@ Status StepTeller::record() {
   if (events && status.ok())
     status = events->add(newest);
   newest.result.savedStep = 0;
+  newest.skipped = 0;
   return status;
 }
 

@@ -117,6 +117,8 @@ void printJson(const RunResult &result) {
                 exactly(result.bestValue, DType::F64).c_str());
   if (!result.stoppedEarly.empty())
     std::printf("\"stopped_early\": true, ");
+  if (result.skippedSteps)
+    std::printf("\"skipped_steps\": %lld, ", (long long)result.skippedSteps);
   std::printf("\"times_s\": [");
   for (size_t i = 0; i < result.seconds.size(); ++i)
     std::printf("%s%.6f", i ? ", " : "", result.seconds[i]);
@@ -129,6 +131,9 @@ void printText(const RunResult &result) {
   if (result.bestStep)
     std::printf("best evaluation: eval_loss %.6g, after step %lld\n",
                 result.bestValue, (long long)result.bestStep);
+  if (result.skippedSteps)
+    std::printf("skipped steps: %lld of %zu\n", (long long)result.skippedSteps,
+                result.seconds.size());
   std::printf("ranks: %lld, threads of each: %lld\n", (long long)result.ranks,
               (long long)result.threads);
   std::printf("arenas: planned %s, allocated %s, touched %s\n",

@@ -56,7 +56,7 @@ LogicalResult accel::equivalence::verifyPlanEquivalence(ModuleOp local,
   if (bool(mesh) != bool(localMesh) ||
       (mesh && mesh.getAxesAttr() != localMesh.getAxesAttr()))
     return plan.emitError() << "expected the mesh of the local program";
-  if (failed(checkStates(local, plan)) || failed(verifyRows(local, plan)))
+  if (failed(checkStates(local, plan)) || failed(verifySaid(local, plan)))
     return failure();
   int64_t stages =
       mesh ? mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1) : 1;

@@ -33,7 +33,7 @@ extern "C" {
 #define ACCEL_API __attribute__((visibility("default")))
 
 /* Raised by every change of what is below that a program would notice. */
-#define ACCEL_RUN_VERSION 1
+#define ACCEL_RUN_VERSION 2
 
 typedef struct AccelRun AccelRun;
 
@@ -142,10 +142,9 @@ ACCEL_API uint64_t accelRunOffset(const AccelRun *run,
 
 typedef struct AccelInfo {
   int64_t ranks, threads;  /* threads of each rank */
-  int64_t steps;           /* that the state has seen */
+  int64_t steps;           /* that were called, skipped ones among them */
   int64_t samples, tokens; /* of a step; 0 tokens: it has none */
   unsigned calls;          /* bits 1 << AccelCall of those that can be made */
-  AccelType lossType, gradNormType, learningRateType;
 } AccelInfo;
 
 ACCEL_API AccelInfo accelRunInfo(const AccelRun *run);
@@ -153,17 +152,35 @@ ACCEL_API AccelInfo accelRunInfo(const AccelRun *run);
 /*===-- Calls
  * --------------------------------------------------------------===*/
 
+/* What became of a step, by the program's own rule. */
+typedef enum AccelVerdict {
+  ACCEL_STEP_DONE = 0,
+  ACCEL_STEP_SKIPPED = 1, /* it counts as a call, and changed nothing else */
+  ACCEL_STEP_FAILED = 2   /* the call was refused: it changed nothing */
+} AccelVerdict;
+
 /* What acc-run tells of a step. */
 typedef struct AccelStep {
-  int64_t step; /* steps that the state has seen, this included */
-  double loss, gradNorm, learningRate;
+  int64_t step; /* steps that were called so far, this and skipped ones
+                   included */
+  AccelVerdict verdict;
+  double loss;
   double seconds; /* on the slowest rank */
 } AccelStep;
 
+/* A number by which the last step said how it went; the loss, the norm of the
+   gradients and the learning rate are called "loss", "grad_norm" and "lr", and
+   the verdict is one, too. */
+typedef struct AccelReport {
+  const char *name;
+  AccelType type; /* that the program has it in */
+  double value;
+} AccelReport;
+
 /* One training step on the inputs as they are. `outputs`: not 0, to have the
    outputs of the step (gradients, say) in their places. ACCEL_REFUSED where
-   the loss or the norm of the gradients is not finite: the state is that of the
-   step before. `result` may be NULL. */
+   the step failed, as where its loss or the norm of its gradients is not
+   finite: the state is that of the step before. `result` may be NULL. */
 ACCEL_API AccelStatus accelRunStep(AccelRun *run, int outputs,
                                    AccelStep *result);
 /* The loss of the inputs, without dropout. `goesOn`: not 0, to have the loss of
@@ -197,6 +214,10 @@ ACCEL_API AccelStatus accelRunStart(AccelRun *run, AccelCall call, int outputs,
 ACCEL_API AccelStatus accelRunWait(AccelRun *run, double seconds);
 /* Of the last step; of the last evaluation its loss. */
 ACCEL_API AccelStep accelRunResult(const AccelRun *run);
+/* The reports of the last step, in the program's order. Require that loading
+   has finished, and index < accelRunNumReports(). */
+ACCEL_API size_t accelRunNumReports(const AccelRun *run);
+ACCEL_API AccelReport accelRunReport(const AccelRun *run, size_t index);
 
 #ifdef __cplusplus
 }

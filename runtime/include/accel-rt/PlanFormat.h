@@ -23,7 +23,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 16;
+inline constexpr int64_t kFormatVersion = 17;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// What the names of sections that hold a target's code begin with; what
 /// follows is the target's own.
@@ -181,8 +181,23 @@ struct Section {
   uint64_t offset = 0, bytes = 0, hash = 0;
 };
 
-/// The outputs by which a training step says how it went: numbers.
-inline constexpr const char *kStepReports[] = {"loss", "grad_norm", "lr"};
+/// A number by which a training step says how it went: an output of the name
+/// and type (f32, f64 or i32).
+struct ReportPlan {
+  std::string name;
+  DType dtype = DType::F32;
+};
+/// The two that every training step reports: its loss (f32 or f64), and what
+/// became of it (i32).
+inline constexpr const char *kLossReport = "loss", *kVerdictReport = "verdict";
+/// Of a step that is skipped no state changes but what counts calls; of one
+/// that failed none does, and the run ends.
+enum class Verdict : int32_t { Done, Skipped, Failed };
+/// The most that a step reports, and the bytes of their names.
+inline constexpr size_t kMaxReports = 16, kMaxReportName = 63;
+/// The state (of the role counter, an i64) that counts calls of the entry step,
+/// skipped ones too: by it data go on, and checkpoints are numbered.
+inline constexpr const char *kCallCounter = "counter/call";
 
 /// An input whose rows along a dimension must be equal.
 struct EqualRows {
@@ -226,6 +241,8 @@ struct Executable {
   std::vector<StatePlan> states;
   std::vector<FoldedParameter> folded;
   std::vector<TensorPlan> inputs, outputs;
+  /// What a training step reports, in the order in which it is told.
+  std::vector<ReportPlan> reports;
   /// Every way in which a command calls a kernel. Filled by the writer, from
   /// the plan that the kernels were compiled for.
   std::vector<KernelPlan> kernels = {};
@@ -242,6 +259,8 @@ struct Executable {
   /// Whether it can be called for `name`: all of its programs can, or none.
   bool hasEntry(const std::string &name) const;
   bool isTraining() const { return hasEntry("step"); }
+  /// The place of a report among `reports`; their number if there is none.
+  size_t placeOfReport(std::string_view name) const;
 };
 
 /// A section to be written. `data` must outlive the call.

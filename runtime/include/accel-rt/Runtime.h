@@ -10,14 +10,23 @@
 
 namespace accel::rt {
 
+/// A number by which a step said how it went.
+struct Report {
+  std::string name;
+  DType dtype = DType::F32;
+  double value = 0;
+};
+
 /// How a training step went.
 struct StepResult {
-  int64_t step = 1; ///< Number of steps that the state has seen, this included.
+  /// Number of steps that were called so far, this one and skipped ones
+  /// included.
+  int64_t step = 1;
+  Verdict verdict = Verdict::Done;
   /// The step is the last one of this run.
   bool last = false;
-  double loss = 0, gradNorm = 0, learningRate = 0;
-  DType lossType = DType::F32, gradNormType = DType::F32,
-        learningRateType = DType::F32;
+  /// What the program reports but for the verdict, in its order.
+  std::vector<Report> reports;
   double seconds = 0; ///< On the slowest rank.
   /// The mean loss of the evaluation after the step; none: there was none.
   std::optional<double> evalLoss;
@@ -34,6 +43,14 @@ struct StepResult {
   /// What it read: sequences and their tokens, where the program has inputs of
   /// integers [batch, length] (else 0 tokens, and the first input's rows).
   int64_t samples = 0, tokens = 0;
+
+  /// The report of a name; null if there is none.
+  const Report *find(std::string_view name) const {
+    for (const Report &report : reports)
+      if (report.name == name)
+        return &report;
+    return nullptr;
+  }
 };
 
 /// What a training run is about to do.
@@ -41,6 +58,8 @@ struct RunStart {
   int64_t firstStep = 0; ///< Steps that were finished before it.
   int64_t lastStep = 0;  ///< Steps that will be finished after it.
   bool resumes = false;  ///< It goes on from a checkpoint.
+  /// The names of what each step will report, as StepResult::reports.
+  std::vector<std::string> reports;
 };
 
 struct RunOptions {
@@ -179,6 +198,7 @@ struct RunResult {
   uint64_t reservedBytes = 0; ///< What the plan grants beside the arenas.
   double loadSeconds = 0;
   std::vector<double> seconds; ///< Of each call or step, on the slowest rank.
+  int64_t skippedSteps = 0;    ///< Those whose verdict was that, among them.
   /// Of the entry eval, if that was called: the mean over its batches.
   std::optional<double> evalLoss;
   DType evalLossType = DType::F32;
@@ -211,7 +231,7 @@ struct RunResult {
 /// it before starting threads), or one of them, of which the others are started
 /// by other processes that call this, too (RunOptions::comm). On an error no
 /// rank is left running and no file is changed, except that complete
-/// checkpoints stay, and that a step whose loss or norm is not finite ends the
+/// checkpoints stay, and that a step whose verdict is that it failed ends the
 /// run with an error after the weights of the step before were saved. SIGINT,
 /// SIGTERM and SIGHUP are errors, too, unless the caller ignores them; training
 /// that saves checkpoints ends after the step at hand, with one more of them,

@@ -12,7 +12,7 @@ namespace accel::rt {
 /// Of the checkpoints that are written. Version 1 did not tell which data there
 /// were, version 2 knew one order of them, from the first step on, and version
 /// 3 one way to go from one epoch to the next; all are still read.
-inline constexpr int64_t kCheckpointVersion = 4;
+inline constexpr int64_t kCheckpointVersion = 5;
 
 /// MAJOR.MINOR.PATCH (semver.org).
 std::string version();

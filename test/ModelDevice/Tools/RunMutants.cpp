@@ -57,7 +57,8 @@ Status run(const Settings &settings, bool trains, const DeviceKind *device,
     options.saveWeights = folder + "/weights.safetensors";
     options.step = [&](const StepResult &step) {
       char text[64];
-      std::snprintf(text, sizeof text, "%a %a\n", step.loss, step.gradNorm);
+      std::snprintf(text, sizeof text, "%a %a\n", step.find("loss")->value,
+                    step.find("grad_norm")->value);
       left["losses"] += text;
       return Status();
     };

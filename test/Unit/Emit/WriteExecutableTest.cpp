@@ -171,10 +171,12 @@ TEST_F(WriteExecutable, KeepsWhatTrainingNeeds) {
   std::string reports;
   for (const char *name : {"loss", "grad_norm", "lr"})
     reports += std::string("plan.write @s[f32] -> output \"") + name + "\"\n";
+  reports += "plan.write @s[i32] -> output \"verdict\"\n";
   reports += "plan.write";
   ASSERT_EQ(
       write({{"accel.phase = \"plan\"",
               "accel.phase = \"plan\", accel.seed = 5 : i64, "
+              "accel.reports = [\"loss\", \"verdict\", \"lr\"], "
               "accel.folded_parameters = [{name = \"old\", shape = "
               "array<i64: 2, 3>}, {name = \"lost\"}]"},
              {"\"mb\" = 1", "\"mb\" = 2"},
@@ -194,6 +196,11 @@ TEST_F(WriteExecutable, KeepsWhatTrainingNeeds) {
   EXPECT_TRUE(plan.isTraining());
   EXPECT_EQ(plan.microBatches, 2);
   EXPECT_EQ(plan.seed, 5);
+  ASSERT_EQ(plan.reports.size(), 3u);
+  EXPECT_EQ(plan.reports[1].name, "verdict");
+  EXPECT_EQ(plan.reports[1].dtype, rt::DType::I32);
+  EXPECT_EQ(plan.reports[2].name, "lr");
+  EXPECT_EQ(plan.reports[2].dtype, rt::DType::F32);
   ASSERT_EQ(plan.folded.size(), 2u);
   EXPECT_EQ(plan.folded[0].name, "old");
   EXPECT_EQ(*plan.folded[0].shape, (std::vector<int64_t>{2, 3}));
@@ -222,6 +229,11 @@ TEST_F(WriteExecutable, RefusesWhatTheFileCannotSay) {
                         "for 'fake:thing', found 'cuda': the plan was made for "
                         "another target"));
   EXPECT_THAT(write("196 bytes", "130 bytes"), HasSubstr("buffer 'w'"));
+  EXPECT_THAT(write("accel.phase = \"plan\"",
+                    "accel.phase = \"plan\", "
+                    "accel.reports = [\"loss\", \"verdict\"]"),
+              HasSubstr("expected an output 'loss', which 'accel.reports' "
+                        "lists, found none"));
   EXPECT_FALSE(llvm::sys::fs::exists(folder + "/m.accx"));
 }
 

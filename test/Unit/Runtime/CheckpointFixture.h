@@ -47,7 +47,7 @@ protected:
   std::vector<double> losses() const {
     std::vector<double> values;
     for (const StepResult &step : steps)
-      values.push_back(step.loss);
+      values.push_back(step.find("loss")->value);
     return values;
   }
   std::set<std::string> names(const std::string &path) const {

@@ -306,7 +306,7 @@ TEST_F(Checkpoint, GoesOnInTheOrderOfTheData) {
               text = slurp(path);
   size_t from = text.find(", \"file\""), to = text.find(", \"read\"");
   text.erase(from, to - from);
-  text.replace(text.find("\"version\": 4"), 12, "\"version\": 1");
+  text.replace(text.find("\"version\": 5"), 12, "\"version\": 1");
   spill(path, sealed(text));
   EXPECT_EQ(lastBatch(1, 6, "c", ""), unbroken);
   EXPECT_THAT(warning, HasSubstr("does not tell which data it had"));

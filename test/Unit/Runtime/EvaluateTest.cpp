@@ -44,7 +44,8 @@ TEST_F(Evaluate, ComesAfterTheStepsThatItDivides) {
   for (int i : {0, 2, 4})
     EXPECT_FALSE(steps[i].evalLoss);
   for (int i : {1, 3})
-    EXPECT_EQ(*steps[i].evalLoss, static_cast<float>(steps[i + 1].loss - 8));
+    EXPECT_EQ(*steps[i].evalLoss,
+              static_cast<float>(steps[i + 1].find("loss")->value - 8));
   EXPECT_EQ(warning, "");
   // Their numbers count from the first step of all, and none may be due.
   options.checkpoint.clear();

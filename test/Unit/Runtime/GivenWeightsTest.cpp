@@ -24,7 +24,7 @@ protected:
       warnings.push_back(text);
     };
     options.step = [this](const StepResult &step) {
-      losses.push_back(step.loss);
+      losses.push_back(step.find("loss")->value);
       return Status();
     };
   }

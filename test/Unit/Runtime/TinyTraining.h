@@ -21,8 +21,11 @@ template <class T> std::vector<int64_t> bytesOf(T value) {
 /// Adds buffers one after another and names the last one.
 class TinyBuffers {
 public:
-  explicit TinyBuffers(Program &program) : program(program) {
-    program.arenas = {{"device", 0, 64, 1 << 28}, {"shared", 0, 64, 0}};
+  /// To a program without any, or, where it `goesOn`, behind those that it has.
+  explicit TinyBuffers(Program &program, bool goesOn = false)
+      : program(program) {
+    if (!goesOn)
+      program.arenas = {{"device", 0, 64, 1 << 28}, {"shared", 0, 64, 0}};
   }
   /// A contiguous view of a new buffer.
   View add(const std::string &name, const std::string &role,
@@ -98,8 +101,8 @@ inline Executable tinyTraining(int64_t ranks = 1, int64_t microBatches = 1,
         {2, 2});
   View sum =
       state(filled("sum", "accumulator", DType::F32, {1}, bytesOf(0.f)), {1});
-  View step =
-      state(filled("step", "counter", DType::I64, {}, bytesOf<int64_t>(0)), {});
+  View step = state(
+      filled(kCallCounter, "counter", DType::I64, {}, bytesOf<int64_t>(0)), {});
 
   std::vector<std::string> both{"mb", "dp"};
   int64_t pieces = ranks * microBatches;
@@ -143,6 +146,7 @@ inline Executable tinyTraining(int64_t ranks = 1, int64_t microBatches = 1,
   View loss = buffers.add("loss", "output", {}),
        norm = buffers.add("grad_norm", "output", {}),
        lr = buffers.add("lr", "output", {}),
+       verdict = buffers.add("verdict", "output", {}, DType::I32),
        gradient = buffers.add("w.grad", "output", {2, 2});
   prepare.commands = {command(FillCommand{bytesOf(0.f), sum}, "Zero")};
   CollectiveCommand collective;
@@ -150,18 +154,23 @@ inline Executable tinyTraining(int64_t ranks = 1, int64_t microBatches = 1,
   collective.axes = {"dp"};
   collective.combine = "sum";
   collective.inputs = collective.outputs = {g};
-  update.commands = {
-      command(CopyCommand{sum, g}, "Copy#1"),
-      command(collective, "AllReduce#1"),
-      command(KernelCommand{"tiny_update",
-                            {g, step, wView, rowsView},
-                            {step, wView, rowsView, loss, norm, lr, gradient},
-                            1,
-                            1},
-              "Update#1")};
+  update.commands = {command(CopyCommand{sum, g}, "Copy#1"),
+                     command(collective, "AllReduce#1"),
+                     command(KernelCommand{"tiny_update",
+                                           {g, step, wView, rowsView},
+                                           {step, wView, rowsView, loss, norm,
+                                            lr, gradient, verdict},
+                                           1,
+                                           1},
+                             "Update#1")};
   output(update, "loss", {}, loss);
   output(update, "grad_norm", {}, norm);
   output(update, "lr", {}, lr);
+  output(update, "verdict", {}, verdict);
+  for (size_t i = executable.outputs.size() - 4; i < executable.outputs.size();
+       ++i)
+    executable.reports.push_back(
+        {executable.outputs[i].name, executable.outputs[i].dtype});
   output(update, "net/w.grad", {{2, 2}, {{}, {}}}, gradient);
   output(update, "kept", {{ranks, microBatches, 2}, {{"dp"}, {}, {}}}, kept);
 

@@ -41,15 +41,39 @@ TEST_F(Train, ReportsEveryStepInOrder) {
     for (int i = 0; i < 40; ++i) {
       float lr = static_cast<float>(i + 1) / 10;
       EXPECT_EQ(steps[i].step, i + 1);
-      EXPECT_EQ(steps[i].loss, 8 + w);
-      EXPECT_EQ(steps[i].gradNorm, 8);
-      EXPECT_EQ(steps[i].learningRate, lr);
+      ASSERT_EQ(steps[i].reports.size(), 3u);
+      EXPECT_EQ(steps[i].find("loss")->value, 8 + w);
+      EXPECT_EQ(steps[i].find("grad_norm")->value, 8);
+      EXPECT_EQ(steps[i].find("lr")->value, lr);
+      EXPECT_EQ(steps[i].verdict, Verdict::Done);
       EXPECT_EQ(steps[i].samples, 4);
       EXPECT_EQ(steps[i].last, i == 39);
       w -= lr * 8;
     }
     EXPECT_EQ(result.seconds.size(), 40u);
     EXPECT_EQ(result.plannedPeakBytes, result.measuredPeakBytes);
+  }
+}
+
+TEST_F(Train, GoesOnAfterStepsThatAreSkipped) {
+  for (auto [ranks, microBatches] : {std::pair(1, 2), std::pair(2, 1)}) {
+    steps.clear();
+    writeTraining(tinyTraining(ranks, microBatches));
+    // g is 734, of which the kernel skips every third step.
+    writeNpy(folder / "x.npy", {4}, {182, 183, 184, 185});
+    options.steps = 7;
+    ASSERT_EQ(run(), "");
+    ASSERT_EQ(steps.size(), 7u);
+    float w = 1;
+    for (int i = 0; i < 7; ++i) {
+      EXPECT_EQ(steps[i].step, i + 1);
+      EXPECT_EQ(steps[i].verdict,
+                i % 3 == 2 ? Verdict::Skipped : Verdict::Done);
+      EXPECT_EQ(steps[i].find("loss")->value, 734 + w);
+      if (i % 3 != 2)
+        w -= static_cast<float>(i + 1) / 10 * 734;
+    }
+    EXPECT_EQ(result.skippedSteps, 2);
   }
 }
 

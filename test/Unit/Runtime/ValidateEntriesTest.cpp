@@ -162,6 +162,50 @@ TEST(ValidateEntries, TellTheTermsOfTheLoss) {
                         "output 'd', found none"));
 }
 
+TEST(ValidateEntries, ListWhatAStepReports) {
+  std::string kernels;
+  std::vector<SectionData> sections = tinyTrainingSections(kernels);
+  auto error = [&](auto change) {
+    Executable executable = tinyTraining();
+    change(executable);
+    return check(executable, sections);
+  };
+  EXPECT_EQ(error([](Executable &) {}), "");
+  // What is not listed is an output as others are.
+  EXPECT_EQ(
+      error([](Executable &e) { e.reports.erase(e.reports.begin() + 1); }), "");
+  for (size_t place : {0, 3})
+    EXPECT_THAT(
+        error(
+            [&](Executable &e) { e.reports.erase(e.reports.begin() + place); }),
+        HasSubstr(std::string("expected a training step to report '") +
+                  (place ? "verdict" : "loss") + "', found no such report"));
+  EXPECT_THAT(error([](Executable &e) { e.reports.push_back(e.reports[1]); }),
+              HasSubstr("found the report 'grad_norm' twice"));
+  EXPECT_THAT(error([](Executable &e) { e.reports.resize(kMaxReports + 1); }),
+              HasSubstr("expected at most 16 reports of a step, found 17"));
+  EXPECT_THAT(error([](Executable &e) {
+                e.reports.push_back({std::string(64, 'n'), DType::F32});
+              }),
+              HasSubstr("expected a report's name of at most 63 bytes"));
+  EXPECT_THAT(error([](Executable &e) {
+                e.reports.push_back({"index", DType::I64});
+              }),
+              HasSubstr("expected an output 'index', a number of type f32, f64 "
+                        "or i32"));
+  EXPECT_THAT(error([](Executable &e) { e.reports[3].dtype = DType::F32; }),
+              HasSubstr("expected the report 'verdict' to have the type of the "
+                        "output, found another"));
+  // A loss is no whole number, and a verdict is one.
+  EXPECT_THAT(error([](Executable &e) {
+                std::swap(e.reports[0].name, e.reports[3].name);
+                for (TensorPlan &output : e.outputs)
+                  if (output.name == "loss" || output.name == "verdict")
+                    output.name = output.name == "loss" ? "verdict" : "loss";
+              }),
+              HasSubstr("a number of type"));
+}
+
 TEST(ValidateEntries, TellWhatIsPrinted) {
   EXPECT_THAT(tiny([](Program &p) { p.entries[1].name = "eval"; }),
               HasSubstr("expected an entry 'step' beside 'eval', found none"));
@@ -175,7 +219,8 @@ TEST(ValidateEntries, TellWhatIsPrinted) {
   EXPECT_THAT(check(executable, sections),
               HasSubstr("expected the first stage's entry 'eval' to write "
                         "output 'loss', found none"));
-  for (std::string name : kStepReports) {
+  for (const ReportPlan &report : tinyTraining().reports) {
+    std::string name = report.name;
     executable = tinyTraining();
     auto &commands = commandsOf(executable.programs[0], 3);
     commands.erase(

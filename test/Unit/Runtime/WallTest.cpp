@@ -17,7 +17,7 @@ class Wall : public RunTest {
 protected:
   Wall() {
     options.step = [this](const StepResult &step) {
-      losses.push_back(step.loss);
+      losses.push_back(step.find("loss")->value);
       return Status();
     };
   }
