@@ -169,6 +169,49 @@ TEST_P(StreamConformance, TellsAFailureWhereItIsJoined) {
   EXPECT_EQ(later, 0) << "what stood behind it is dropped";
 }
 
+TEST_P(StreamConformance, TellsOfTheLowestCommandThatFailed) {
+  // In each turn of the test the later command fails first, or second.
+  for (bool isFirst : {false, true}) {
+    std::atomic<bool> goesOn{false};
+    auto fail = [&](bool waits, const char *text) {
+      return [&goesOn, waits, text](int64_t) {
+        while (waits && !goesOn)
+          std::this_thread::yield();
+        goesOn = true;
+        return Status::error(text);
+      };
+    };
+    make();
+    Step low = call(1, fail(isFirst, "low")),
+         high = call(0, fail(!isFirst, "high"));
+    streams->enqueue(low, {1, 0});
+    streams->enqueue(high, {1, 0});
+    Failure failure = streams->join();
+    EXPECT_EQ(failure.work, low.work);
+    ASSERT_FALSE(failure.status.ok());
+    EXPECT_EQ(failure.status.message(), "low");
+  }
+}
+
+TEST_P(StreamConformance, WorksWithoutWhoeverJoins) {
+  // As where the streams of another device are joined before, and wait for it.
+  StreamPlan plan{{"compute"}, nullptr, 0, 1, 0};
+  plan.mayWorkInJoin = false;
+  Status status = device().makeStreams(plan, watcher, streams);
+  ASSERT_TRUE(status.ok()) << status.message();
+  std::atomic<bool> done{false};
+  streams->enqueue(call(0,
+                        [&](int64_t) {
+                          done = true;
+                          return Status();
+                        }),
+                   {1, 0});
+  streams->flush();
+  while (!done)
+    std::this_thread::yield();
+  EXPECT_TRUE(streams->join().status.ok());
+}
+
 TEST_P(StreamConformance, EndsItsWaitsWhenTheRunIsOver) {
   make();
   streams->enqueue(meet(1, Work::Kind::Wait, 0), {1, 0});

@@ -29,6 +29,13 @@ struct DeviceKind {
       make;
 };
 
+/// What executes the bodies of an engine in a run. Of several the first is what
+/// the file was compiled for.
+struct EngineKind {
+  std::string engine;
+  const DeviceKind *kind;
+};
+
 /// The row of that name; null if there is none.
 const DeviceKind *findDevice(const std::string &name);
 

@@ -56,7 +56,7 @@ struct Lane {
 class ThreadStreams : public Streams {
 public:
   ThreadStreams(const StreamPlan &plan, int spin, StreamWatcher &watcher)
-      : watcher(watcher), spin(spin),
+      : watcher(watcher), spin(spin), firstThread(plan.mayWorkInJoin ? 1 : 0),
         events(std::make_unique<Word[]>(plan.events)) {
     for (size_t i = 0; i < plan.events; ++i)
       events[i] = 0;
@@ -77,7 +77,7 @@ public:
   }
 
   Status start(const StreamPlan &plan) {
-    for (size_t stream = 1; stream < plan.names.size(); ++stream)
+    for (size_t stream = firstThread; stream < plan.names.size(); ++stream)
       ACCEL_RT_RETURN_IF_ERROR(startThread(
           threads, "the thread of stream " + inQuotes(plan.names[stream]),
           [this, stream] { work(stream); }));
@@ -126,24 +126,20 @@ public:
   }
 
   Failure join() override {
-    drain(0);
-    for (size_t i = 1; i < lanes.size(); ++i) {
+    if (firstThread > 0)
+      drain(0);
+    for (size_t i = firstThread; i < lanes.size(); ++i) {
       Lane &lane = *lanes[i];
       lane.isAwaited.store(true);
       for (uint32_t done; (done = lane.done.load()) != lane.pushed.load();)
         waitWhile(lane.done, done, kSleepMilliseconds);
       lane.isAwaited.store(false);
     }
-    Failure aborted;
-    for (auto &lane : lanes) {
-      if (lane->failure.status.ok())
-        continue;
-      // What failed first matters, not who was told to end because of it.
-      if (lane->failure.status.message() != kAbortedMessage)
-        return lane->failure;
-      aborted = lane->failure;
-    }
-    return aborted;
+    Failure failure;
+    for (auto &lane : lanes)
+      if (lane->failure.comesBefore(failure))
+        failure = lane->failure;
+    return failure;
   }
 
 private:
@@ -287,6 +283,7 @@ private:
 
   StreamWatcher &watcher;
   int spin;
+  size_t firstThread; ///< Streams before it are worked off by whoever joins.
   std::unique_ptr<Word[]> events;
   std::vector<std::unique_ptr<Lane>> lanes;
   std::vector<std::thread> threads;

@@ -1,8 +1,9 @@
 // Streams whose work is done by threads of the host, for devices whose tasks
 // are HostTasks. Each stream but the first has a thread; the first is worked
-// off by whoever joins, so that a call of one stream changes no thread. A
-// capture is the list of what each stream does, with addresses and counts
-// resolved up to the turn; replaying it enqueues one item a stream.
+// off by whoever joins, if it may be (StreamPlan::mayWorkInJoin), so that a
+// call of one stream changes no thread. A capture is the list of what each
+// stream does, with addresses and counts resolved up to the turn; replaying it
+// enqueues one item a stream.
 
 #ifndef ACCEL_RUNTIME_DEVICE_THREADSTREAMS_H
 #define ACCEL_RUNTIME_DEVICE_THREADSTREAMS_H

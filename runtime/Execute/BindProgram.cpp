@@ -10,6 +10,8 @@ namespace {
 
 /// What poisoned bytes hold: NaN in every float type, -1 in the integers.
 constexpr int kPoison = 0xff;
+/// How long a wait sleeps before it looks for the end of the run.
+constexpr int kSleepMilliseconds = 50;
 /// Of an arena: each piece is a sign of life, because all of a large one takes
 /// as long as a hang.
 constexpr int64_t kPoisonedAtOnce = int64_t(64) << 20;
@@ -45,76 +47,105 @@ private:
   int64_t first, step;
 };
 
-/// Overwrites what nobody reads any more.
-class PoisonTask : public HostTask {
+/// An event that streams of two engines meet at: a word of the host's, counted
+/// as the engines' own events are. A step of the host's in its stream's order
+/// is what every device has, so that none must know another's events. It calls
+/// nothing of a device.
+class CrossingTask : public HostTask {
 public:
-  PoisonTask(Memory &memory, const std::vector<View> &released)
-      : memory(memory) {
-    for (const View &view : released)
-      views.push_back({PairLayout(view.shape, view.strides, view.strides),
-                       dtypeBytes(view.dtype)});
-  }
-  Status run(const Address *addresses, int64_t) override {
-    Status status;
-    for (size_t i = 0; i < views.size(); ++i)
-      views[i].layout.forRange(
-          0, views[i].layout.elements(),
-          [&](int64_t at, int64_t, int64_t stride, int64_t, int64_t count) {
-            int64_t bytes = views[i].bytes;
-            if (status.ok())
-              status = memory.fill(addresses[i] + at * bytes, kPoison,
-                                   Rows::ofElements(bytes, count, stride, 1));
-          });
-    return status;
+  /// `call` is the executor's, which no call changes before it has joined.
+  CrossingTask(Word &word, const Step &step, const uint32_t &call,
+               ControlPlane &control)
+      : word(word), count(step.count), firstMicroBatch(step.microBatch),
+        records(step.work->kind == Work::Kind::Record), call(call),
+        control(control) {}
+  Status run(const Address *, int64_t microBatch) override {
+    uint32_t wanted =
+        count.at({call, static_cast<uint32_t>(microBatch - firstMicroBatch)});
+    if (records) {
+      word.store(wanted);
+      wakeWaiters(word);
+      return Status();
+    }
+    for (uint32_t value;
+         static_cast<int32_t>((value = word.load()) - wanted) < 0;) {
+      if (control.isAborted())
+        return Status::error(kAbortedMessage);
+      waitWhile(word, value, kSleepMilliseconds);
+    }
+    return Status();
   }
 
 private:
-  struct Released {
-    PairLayout layout;
-    int64_t bytes;
-  };
-  Memory &memory;
-  std::vector<Released> views;
+  Word &word;
+  EventCount count;
+  int64_t firstMicroBatch;
+  bool records;
+  const uint32_t &call;
+  ControlPlane &control;
 };
 
 } // namespace
 
 Status Executor::prepare(const ExecutableFile &file) {
+  microBatches = file.plan().microBatches;
+  capacity = kEnqueuedAtOnce;
+  for (const Engine &engine : parts.engines)
+    engines.push_back(std::make_unique<EngineStreams>(*this, *engine.device));
   ACCEL_RT_RETURN_IF_ERROR(allocate());
   ACCEL_RT_RETURN_IF_ERROR(fillConstants(file));
   microBatches = file.plan().microBatches;
-  plan.names = {"compute"};
-  plan.program = &program;
-  plan.capacity = kEnqueuedAtOnce;
+  // Where a watcher looks for what is at hand.
+  streamNames = engines[0]->plan.names = {"compute"};
+  engines[0]->numbers = {0};
   ACCEL_RT_RETURN_IF_ERROR(bindBodies());
-  for (const Entry &entry : program.entries) {
-    size_t firstEvent = plan.events;
-    for (const Body &body : program.bodies)
-      for (const Command &command : body.commands)
-        plan.events += std::holds_alternative<RecordCommand>(command.what);
-    entries.push_back(bindEntry(entry, firstEvent));
-  }
+  findCrossings();
+  size_t records = 0;
+  for (const Body &body : program.bodies)
+    for (const Command &command : body.commands)
+      records += std::holds_alternative<RecordCommand>(command.what);
+  events = records * program.entries.size();
+  crossingWords = std::make_unique<Word[]>(events);
+  for (size_t i = 0; i < events; ++i)
+    crossingWords[i] = 0;
+  for (size_t i = 0; i < program.entries.size(); ++i)
+    entries.push_back(bindEntry(program.entries[i], records * i));
   if (parts.tape)
-    recorder.emplace(*parts.tape, plan.names.size());
-  ACCEL_RT_RETURN_IF_ERROR(parts.device->makeStreams(plan, *this, streams));
+    recorder.emplace(*parts.tape, streamNames.size());
+  for (auto &engine : engines) {
+    engine->plan.program = &program;
+    engine->plan.events = events;
+    engine->plan.capacity = capacity;
+    engine->plan.mayWorkInJoin = engine == engines.front();
+    ACCEL_RT_RETURN_IF_ERROR(
+        engine->device.makeStreams(engine->plan, *engine, engine->streams));
+  }
   for (BoundEntry &entry : entries)
     for (BoundLoop &loop : entry.loops)
       for (BoundSegment &segment : loop.segments)
         if (segment.isCaptured)
-          ACCEL_RT_RETURN_IF_ERROR(
-              streams->capture(segment.steps, segment.graph));
+          ACCEL_RT_RETURN_IF_ERROR(engines[segment.engine]->streams->capture(
+              segment.steps, segment.graph));
   return Status();
 }
 
 Status Executor::allocate() {
   for (const ArenaPlan &wanted : program.arenas) {
     Arena &arena = arenas.emplace_back();
+    Address base;
     ACCEL_RT_RETURN_IF_ERROR(wanted.space == "shared"
-                                 ? parts.comm->allocate(wanted, arena.base)
-                                 : parts.device->allocate(wanted, arena.base));
-    allocated += static_cast<uint64_t>(wanted.bytes);
+                                 ? parts.comm->allocate(wanted, base)
+                                 : engines[0]->device.allocate(wanted, base));
+    arena.bases.resize(engines.size());
+    arena.bases[0] = base;
+    uint64_t bytes = static_cast<uint64_t>(wanted.bytes);
+    char *host = engines[0]->device.find(base);
+    for (size_t i = 1; i < engines.size() && host; ++i)
+      ACCEL_RT_RETURN_IF_ERROR(
+          engines[i]->device.share(host, bytes, arena.bases[i].emplace()));
+    allocated += bytes;
     if (poison)
-      ACCEL_RT_RETURN_IF_ERROR(poisonArena(arena.base, wanted.bytes));
+      ACCEL_RT_RETURN_IF_ERROR(poisonArena(base, wanted.bytes));
   }
   return Status();
 }
@@ -123,7 +154,7 @@ Status Executor::poisonArena(Address base, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += kPoisonedAtOnce) {
     uint64_t step =
         static_cast<uint64_t>(std::min(kPoisonedAtOnce, bytes - at));
-    ACCEL_RT_RETURN_IF_ERROR(parts.device->fill(base + at, kPoison, {step}));
+    ACCEL_RT_RETURN_IF_ERROR(memory().fill(base + at, kPoison, {step}));
     parts.control->self().progress.fetch_add(1, std::memory_order_relaxed);
   }
   return Status();
@@ -138,8 +169,8 @@ Status Executor::fillConstants(const ExecutableFile &file) {
     ACCEL_RT_RETURN_IF_ERROR(file.read(*section, value.data()));
     for (size_t i = 0; i < program.arenas.size(); ++i)
       if (program.arenas[i].space == buffer.space)
-        ACCEL_RT_RETURN_IF_ERROR(parts.device->upload(
-            arenas[i].base + buffer.offset, value.data(), {value.size()}));
+        ACCEL_RT_RETURN_IF_ERROR(memory().upload(
+            *arenas[i].bases[0] + buffer.offset, value.data(), {value.size()}));
   }
   return Status();
 }
@@ -148,47 +179,96 @@ Status Executor::fillConstants(const ExecutableFile &file) {
 // Commands
 //===----------------------------------------------------------------------===//
 
+Status Executor::findEngine(const std::string &name, size_t &engine) const {
+  for (engine = 0; engine < parts.engines.size(); ++engine)
+    if (parts.engines[engine].name == name)
+      return Status();
+  return Status::error("found no device for engine " + inQuotes(name));
+}
+
 Status Executor::bindBodies() {
   int64_t number = 0;
   for (const Body &body : program.bodies) {
+    size_t engine;
+    if (Status status = findEngine(body.engine, engine); !status.ok())
+      return Status::error("body " + inQuotes(body.name) + ": " +
+                           status.message());
     auto &commands = bodies.emplace_back(body.commands.size());
     for (size_t i = 0; i < commands.size(); ++i) {
       BoundCommand &bound = commands[i];
-      bound.work.number = bound.poison.number = number++;
+      bound.work.number = number++;
       numbered.push_back(&bound);
-      if (Status status = bind(body.commands[i], bound); !status.ok())
+      if (Status status = bind(body.commands[i], engine, bound); !status.ok())
         return Status::error("node " + inQuotes(body.commands[i].node) + ": " +
                              status.message());
       bindEvent(bodies.size() - 1, bound);
-      plan.mostViews = std::max({plan.mostViews, bound.work.places.size(),
-                                 bound.poison.places.size()});
+      size_t &most = engines[engine]->plan.mostViews;
+      most = std::max({most, bound.work.places.size(), size_t(1)});
     }
   }
   return Status();
 }
 
-Status Executor::bind(const Command &command, BoundCommand &bound) {
-  bound.command = &command;
-  auto stream = std::find(plan.names.begin(), plan.names.end(), command.stream);
-  bound.stream = static_cast<size_t>(stream - plan.names.begin());
-  if (stream == plan.names.end())
-    plan.names.push_back(command.stream);
-  format::forEachView(command, [&](const View &view) {
-    bound.views.push_back(bindView(view));
-    bound.work.places.push_back(bound.views.back().place);
-  });
-  if (poison && !command.releases.empty()) {
-    bound.poison.kind = Work::Kind::Host;
-    bound.poison.isPoison = true;
-    bound.poison.task =
-        std::make_unique<PoisonTask>(*parts.device, command.releases);
-    for (const View &view : command.releases)
-      bound.poison.places.push_back(bindView(view).place);
-  }
-  return prepareTask(command, bound.work);
+/// Whether a command is carried out by what knows the first engine's memory
+/// alone: files and other ranks.
+static bool isOfHost(const Command &command) {
+  if (auto *coordinate = std::get_if<CoordinateCommand>(&command.what))
+    return std::find(coordinate->axes.begin(), coordinate->axes.end(), "mb") !=
+           coordinate->axes.end();
+  return std::holds_alternative<ReadCommand>(command.what) ||
+         std::holds_alternative<WriteCommand>(command.what) ||
+         std::holds_alternative<CollectiveCommand>(command.what) ||
+         std::holds_alternative<SendCommand>(command.what) ||
+         std::holds_alternative<RecvCommand>(command.what) ||
+         std::holds_alternative<GroupCommand>(command.what);
 }
 
-Status Executor::prepareTask(const Command &command, Work &work) {
+Status Executor::bind(const Command &command, size_t engine,
+                      BoundCommand &bound) {
+  bound.command = &command;
+  bound.engine = engine;
+  EngineStreams &own = *engines[engine];
+  std::vector<std::string> &names = own.plan.names;
+  auto stream = std::find(names.begin(), names.end(), command.stream);
+  bound.stream = static_cast<size_t>(stream - names.begin());
+  if (stream == names.end()) {
+    names.push_back(command.stream);
+    own.numbers.push_back(streamNames.size());
+    streamNames.push_back(command.stream);
+  }
+  const size_t memoryOf = isOfHost(command) ? 0 : engine;
+  Status status;
+  format::forEachView(command, [&](const View &view) {
+    bound.views.push_back(bindView(view, memoryOf));
+    bound.work.places.push_back(bound.views.back().place);
+    const BufferPlan &buffer = program.buffers[view.buffer];
+    if (status.ok() && !arenas[bound.views.back().arena].bases[memoryOf])
+      status = Status::error(
+          "expected buffer " + inQuotes(buffer.name) + " where engine " +
+          inQuotes(parts.engines[engine].name) +
+          " reaches it, found it in space " + inQuotes(buffer.space) +
+          " of engine " + inQuotes(parts.engines[0].name));
+  });
+  ACCEL_RT_RETURN_IF_ERROR(status);
+  for (const View &view : command.releases) {
+    BoundView released = bindView(view, engine);
+    // What the engine does not reach the host has moved for it, and an engine
+    // that does reach it would have to be asked on a stream of its own.
+    if (!poison || !arenas[released.arena].bases[engine])
+      continue;
+    Work &fill = bound.poison.emplace_back();
+    fill.number = bound.work.number;
+    fill.isPoison = true;
+    fill.places = {released.place};
+    std::vector<int64_t> value(static_cast<size_t>(dtypeBytes(view.dtype)),
+                               kPoison);
+    ACCEL_RT_RETURN_IF_ERROR(prepareFill(value, view, engine, fill));
+  }
+  return prepareTask(command, engine, bound.work);
+}
+
+Status Executor::prepareTask(const Command &command, size_t engine,
+                             Work &work) {
   const auto &what = command.what;
   if (std::holds_alternative<RecordCommand>(what)) {
     work.kind = Work::Kind::Record;
@@ -213,13 +293,31 @@ Status Executor::prepareTask(const Command &command, Work &work) {
       first = first * size + coordinates.at(axis);
       step = step * size + (axis == "mb");
     }
+    if (step == 0) {
+      // The same in every run: nothing of it need lie on the host.
+      std::vector<int64_t> value;
+      for (size_t byte = 0; byte < sizeof first; ++byte)
+        value.push_back(first >> (8 * byte) & 0xff);
+      return prepareFill(value, coordinate->target, engine, work);
+    }
     work.kind = Work::Kind::Host;
-    work.task = std::make_unique<CoordinateTask>(*parts.device, first, step);
+    work.isCapturable = memory().isHostMemory(work.places[0].base);
+    work.task = std::make_unique<CoordinateTask>(memory(), first, step);
     return Status();
   }
   if (std::optional<Command> here = moveToRank(command))
-    return parts.device->prepare(*here, work.task);
-  return parts.device->prepare(command, work.task);
+    return engines[engine]->device.prepare(
+        *made.emplace_back(std::make_unique<Command>(std::move(*here))),
+        work.task);
+  return engines[engine]->device.prepare(command, work.task);
+}
+
+/// A fill that no plan has.
+Status Executor::prepareFill(std::vector<int64_t> value, View view,
+                             size_t engine, Work &work) {
+  Command &fill = *made.emplace_back(std::make_unique<Command>());
+  fill.what = FillCommand{std::move(value), std::move(view)};
+  return engines[engine]->device.prepare(fill, work.task);
 }
 
 /// Attention of the rank's own rows, or on its keys, as one of rows and keys
@@ -258,7 +356,8 @@ std::optional<Command> Executor::moveToRank(const Command &command) const {
   return here;
 }
 
-Executor::BoundView Executor::bindView(const View &view) const {
+/// Of an arena that the engine does not reach the place is nowhere.
+Executor::BoundView Executor::bindView(const View &view, size_t engine) const {
   const BufferPlan &buffer = program.buffers[view.buffer];
   BoundView bound;
   bound.arena = 0;
@@ -266,7 +365,8 @@ Executor::BoundView Executor::bindView(const View &view) const {
     ++bound.arena;
   bound.bytes = spanBytes(view);
   Place &place = bound.place;
-  place.base = arenas[bound.arena].base + (buffer.offset + view.offset);
+  bound.base = arenas[bound.arena].bases[engine].value_or(Address{});
+  place.base = bound.base + (buffer.offset + view.offset);
   place.slots = buffer.slots;
   place.slotStride = buffer.slotStride;
   for (const AxisStride &stride : view.axes) {
@@ -299,6 +399,31 @@ void Executor::bindEvent(size_t body, BoundCommand &bound) const {
       }
 }
 
+/// Which events bodies of one engine record and those of another wait for.
+void Executor::findCrossings() {
+  for (const auto &body : bodies)
+    for (const BoundCommand &command : body) {
+      if (command.work.kind != Work::Kind::Wait)
+        continue;
+      const auto &recorder = bodies[static_cast<size_t>(command.recorder)];
+      if (!recorder.empty() && recorder.front().engine != command.engine)
+        crossings.insert(command.event);
+    }
+}
+
+/// The step at which a stream meets one of another engine, beside its own
+/// record or in the place of its wait.
+Step Executor::addCrossing(const Step &step) {
+  Work &work = *crossingWorks.emplace_back(std::make_unique<Work>());
+  work.kind = Work::Kind::Host;
+  work.number = step.work->number;
+  work.task = std::make_unique<CrossingTask>(crossingWords[step.event], step,
+                                             call, *parts.control);
+  Step crossing = step;
+  crossing.work = &work;
+  return crossing;
+}
+
 //===----------------------------------------------------------------------===//
 // Entries
 //===----------------------------------------------------------------------===//
@@ -311,11 +436,13 @@ static uint64_t spansOf(const Work &work) {
 
 /// The plan has kept apart what its target cannot capture; how ranks exchange
 /// what they do it does not know.
-bool Executor::isCapturable(const std::vector<Step> &steps) const {
-  return std::all_of(steps.begin(), steps.end(), [&](const Step &step) {
-    return step.work->isCapturable && (step.work->kind != Work::Kind::Host ||
-                                       parts.device->capturesHostTasks());
-  });
+bool Executor::isCapturable(const BoundSegment &segment) const {
+  bool capturesHost = engines[segment.engine]->device.capturesHostTasks();
+  return std::all_of(
+      segment.steps.begin(), segment.steps.end(), [&](const Step &step) {
+        return step.work->isCapturable &&
+               (capturesHost || step.work->kind != Work::Kind::Host);
+      });
 }
 
 Executor::BoundEntry Executor::bindEntry(const Entry &entry,
@@ -325,6 +452,7 @@ Executor::BoundEntry Executor::bindEntry(const Entry &entry,
   const bool isWhole = hasMessages(program);
   size_t enqueued = 0;
   bound.touched.resize(arenas.size());
+  bound.runs.resize(numbered.size());
   for (size_t l = 0; l < entry.loops.size(); ++l) {
     const Loop &loop = entry.loops[l];
     BoundLoop &turns = bound.loops.emplace_back();
@@ -333,16 +461,19 @@ Executor::BoundEntry Executor::bindEntry(const Entry &entry,
       const auto &runs = counts.segmentsOf(l)[s];
       BoundSegment &segment = turns.segments.emplace_back();
       std::vector<Step> &steps = segment.steps;
+      // Of the segment's engine is every body in it.
+      if (!loop.segments[s].runs.empty())
+        (void)findEngine(
+            program.bodies[loop.segments[s].runs.front().body].engine,
+            segment.engine);
       for (const EventCounts::RunRef &run : runs)
         addRun(loop, run, counts, firstEvent, bound, steps);
       for (const Step &step : steps)
         bound.spans += turns.trips * spansOf(*step.work);
-      segment.isCaptured =
-          loop.segments[s].capturable && isCapturable(segment.steps);
+      segment.isCaptured = loop.segments[s].capturable && isCapturable(segment);
       enqueued += static_cast<size_t>(turns.trips) *
                   (segment.isCaptured ? 1 : steps.size());
-      plan.capacity =
-          std::max(plan.capacity, isWhole ? enqueued : steps.size());
+      capacity = std::max(capacity, isWhole ? enqueued : steps.size());
     }
   }
   return bound;
@@ -361,9 +492,19 @@ void Executor::addRun(const Loop &loop, const EventCounts::RunRef &run,
     if (command.work.kind == Work::Kind::Record ||
         command.work.kind == Work::Kind::Wait)
       step.count = counts.countOf(run, loop.trips, command.recorder);
-    steps.push_back(step);
-    if (command.poison.task) {
-      step.work = &command.poison;
+    bound.runs[static_cast<size_t>(command.work.number)] +=
+        static_cast<uint64_t>(loop.trips);
+    bool crosses = step.count.perCall && crossings.count(command.event);
+    bool isAbroad =
+        crosses && command.work.kind == Work::Kind::Wait &&
+        bodies[static_cast<size_t>(command.recorder)].front().engine !=
+            command.engine;
+    if (!isAbroad)
+      steps.push_back(step);
+    if (crosses && (isAbroad || command.work.kind == Work::Kind::Record))
+      steps.push_back(addCrossing(step));
+    for (Work &fill : command.poison) {
+      step.work = &fill;
       steps.push_back(step);
     }
     for (const BoundView &view : command.views) {
@@ -373,15 +514,14 @@ void Executor::addRun(const Loop &loop, const EventCounts::RunRef &run,
       int64_t first =
           std::max(run.run->microBatch, last - (view.place.slots - 1));
       for (int64_t m = first; m <= last; ++m) {
-        uint64_t end = static_cast<uint64_t>(
-            view.place.at(m) - arenas[view.arena].base + view.bytes);
+        uint64_t end =
+            static_cast<uint64_t>(view.place.at(m) - view.base + view.bytes);
         uint64_t &touched = bound.touched[view.arena];
         touched = std::max(touched, end);
       }
       if (view.place.microBatchStride < 0) {
-        uint64_t end =
-            static_cast<uint64_t>(view.place.at(run.run->microBatch) -
-                                  arenas[view.arena].base + view.bytes);
+        uint64_t end = static_cast<uint64_t>(
+            view.place.at(run.run->microBatch) - view.base + view.bytes);
         bound.touched[view.arena] = std::max(bound.touched[view.arena], end);
       }
     }

@@ -15,11 +15,12 @@ Executor::~Executor() = default;
 
 Counts Executor::takeCounts() {
   Counts counts{};
-  for (auto &body : bodies)
-    for (BoundCommand &command : body) {
-      addCosts(program, *command.command, command.runs, counts);
-      command.runs = 0;
-    }
+  for (BoundEntry &entry : entries) {
+    for (size_t i = 0; i < entry.runs.size(); ++i)
+      addCosts(program, *numbered[i]->command, entry.runs[i] * entry.calls,
+               counts);
+    entry.calls = 0;
+  }
   return counts;
 }
 
@@ -35,6 +36,7 @@ Status Executor::run(const std::string &name) {
     if (program.entries[i].name != name)
       continue;
     ++call;
+    ++entries[i].calls;
     if (recorder)
       recorder->call(i, entries[i].spans);
     size_t enqueued = 0;
@@ -42,19 +44,20 @@ Status Executor::run(const std::string &name) {
       for (uint32_t turn = 0; turn < loop.trips; ++turn)
         for (BoundSegment &segment : loop.segments) {
           size_t count = segment.graph ? 1 : segment.steps.size();
-          // A wait stands behind what it waits for, or in the same segment: all
-          // that is enqueued up to a segment's end comes to its own.
-          if (enqueued + count > plan.capacity) {
+          // A wait stands behind what it waits for: all that is enqueued up to
+          // a segment's end comes to its own.
+          if (enqueued + count > capacity) {
             ACCEL_RT_RETURN_IF_ERROR(join());
             enqueued = 0;
           }
           enqueued += count;
           Turn now{call, turn};
+          Streams &streams = *engines[segment.engine]->streams;
           if (segment.graph)
-            streams->replay(*segment.graph, now);
+            streams.replay(*segment.graph, now);
           else
             for (const Step &step : segment.steps)
-              streams->enqueue(step, now);
+              streams.enqueue(step, now);
         }
     for (size_t a = 0; a < arenas.size(); ++a)
       arenas[a].touched = std::max(arenas[a].touched, entries[i].touched[a]);
@@ -64,7 +67,12 @@ Status Executor::run(const std::string &name) {
 }
 
 Status Executor::join() {
-  Failure failure = streams->join();
+  for (auto &engine : engines)
+    engine->streams->flush();
+  Failure failure;
+  for (auto &engine : engines)
+    if (Failure own = engine->streams->join(); own.comesBefore(failure))
+      failure = std::move(own);
   if (failure.status.ok() || !failure.work)
     return failure.status;
   const Command &command =
@@ -85,8 +93,6 @@ void Executor::begins(size_t stream, Work &work, int64_t microBatch) {
   self.microBatch[placeOf(stream)].store(microBatch, std::memory_order_relaxed);
   self.command[placeOf(stream)].store(work.number, std::memory_order_relaxed);
   self.progress.fetch_add(1, std::memory_order_relaxed);
-  if (!work.isPoison)
-    ++numbered[static_cast<size_t>(work.number)]->runs;
 }
 
 void Executor::ends(size_t stream) {

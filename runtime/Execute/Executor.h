@@ -1,6 +1,7 @@
 // Interprets a program's entries for one rank: binds each command to the places
-// of its views, prepares it, and enqueues the runs of an entry on the device's
-// streams, where events order them. After prepare() nothing is allocated.
+// of its views, prepares it, and enqueues the runs of an entry on the streams
+// of the devices that its bodies' engines name, where events order them. After
+// prepare() nothing is allocated.
 
 #ifndef ACCEL_RUNTIME_EXECUTE_EXECUTOR_H
 #define ACCEL_RUNTIME_EXECUTE_EXECUTOR_H
@@ -14,13 +15,20 @@
 #include "accel-rt/Device.h"
 
 #include <functional>
+#include <set>
 
 namespace accel::rt {
 
-class Executor : private StreamWatcher {
+class Executor {
 public:
-  struct Parts {
+  /// What executes the bodies of an engine.
+  struct Engine {
+    std::string name;
     Device *device;
+  };
+  struct Parts {
+    /// The first has the arenas; the others reach those that are the host's.
+    std::vector<Engine> engines;
     Comm *comm;
     /// Makes the tasks of read and write commands.
     std::function<Status(const Command &, Work &)> transfer;
@@ -30,7 +38,7 @@ public:
   /// All arguments must outlive the executor.
   Executor(const Program &program, Coordinates coordinates, Parts parts,
            bool poison);
-  ~Executor() override;
+  ~Executor();
 
   /// Allocates the arenas, fills the constants, prepares every command. An
   /// error names the command's node.
@@ -41,8 +49,10 @@ public:
   Status run(const std::string &entry);
 
   /// Where a view is, for micro-batch 0, and the memory that it is in.
-  Address address(const View &view) const { return bindView(view).place.base; }
-  Memory &memory() const { return *parts.device; }
+  Address address(const View &view) const {
+    return bindView(view, /*engine=*/0).place.base;
+  }
+  Memory &memory() const { return *parts.engines.front().device; }
 
   /// What was executed since the last call of this, by whatever device.
   Counts takeCounts();
@@ -53,21 +63,47 @@ public:
   uint64_t touchedBytes() const;
 
 private:
+  /// The streams of one engine. They are numbered among themselves there, and
+  /// among all here.
+  struct EngineStreams : StreamWatcher {
+    EngineStreams(Executor &owner, Device &device)
+        : owner(owner), device(device) {}
+    void begins(size_t stream, Work &work, int64_t microBatch) override {
+      owner.begins(numbers[stream], work, microBatch);
+    }
+    void ends(size_t stream) override { owner.ends(numbers[stream]); }
+    void advances(size_t, uint64_t steps) override {
+      owner.parts.control->self().progress.fetch_add(steps,
+                                                     std::memory_order_relaxed);
+    }
+    void rests(size_t stream) override { owner.rests(numbers[stream]); }
+    void fails() override { owner.parts.control->abort(); }
+    bool isOver() const override { return owner.parts.control->isAborted(); }
+
+    Executor &owner;
+    Device &device;
+    StreamPlan plan;
+    std::vector<size_t> numbers; ///< Among all, of each of its own.
+    std::unique_ptr<Streams> streams;
+  };
   struct BoundView {
     Place place;
+    Address base; ///< Of the arena.
     size_t arena;
     int64_t bytes;
   };
   struct BoundCommand {
     const Command *command;
-    Work work, poison; ///< The latter where it has a task.
+    Work work;
+    std::vector<Work> poison; ///< Fills of what it releases.
     std::vector<BoundView> views;
-    size_t stream, event = 0; ///< The latter of a record or wait …
-    int64_t recorder = -1;    ///< … and the body that records it.
-    uint64_t runs = 0; ///< Since they were last taken; its stream counts.
+    size_t engine, stream; ///< The latter among the engine's.
+    size_t event = 0;      ///< Of a record or wait …
+    int64_t recorder = -1; ///< … and the body that records it.
   };
   struct BoundSegment {
     std::vector<Step> steps;
+    size_t engine = 0;
     bool isCaptured = false;
     std::unique_ptr<Graph> graph; ///< Null: it is not captured.
   };
@@ -78,11 +114,16 @@ private:
   struct BoundEntry {
     std::vector<BoundLoop> loops;
     uint64_t spans = 0; ///< Of a call, on the tape, at most.
+    /// How often a call runs each command, by Work::number, and the calls since
+    /// it was last asked for.
+    std::vector<uint64_t> runs;
+    uint64_t calls = 0;
     /// Of each arena, the highest byte that its commands name.
     std::vector<uint64_t> touched;
   };
   struct Arena {
-    Address base;
+    /// As Parts::engines; of the others only where they reach it.
+    std::vector<std::optional<Address>> bases;
     uint64_t touched = 0;
   };
 
@@ -91,22 +132,25 @@ private:
   Status fillConstants(const ExecutableFile &file);
   Status poisonArena(Address base, int64_t bytes);
   Status bindBodies();
-  bool isCapturable(const std::vector<Step> &steps) const;
-  Status bind(const Command &command, BoundCommand &bound);
-  Status prepareTask(const Command &command, Work &work);
-  BoundView bindView(const View &view) const;
+  bool isCapturable(const BoundSegment &segment) const;
+  Status findEngine(const std::string &name, size_t &engine) const;
+  Status bind(const Command &command, size_t engine, BoundCommand &bound);
+  Status prepareTask(const Command &command, size_t engine, Work &work);
+  BoundView bindView(const View &view, size_t engine) const;
   std::optional<Command> moveToRank(const Command &command) const;
+  Status prepareFill(std::vector<int64_t> value, View view, size_t engine,
+                     Work &work);
   void bindEvent(size_t body, BoundCommand &bound) const;
+  void findCrossings();
+  Step addCrossing(const Step &step);
   BoundEntry bindEntry(const Entry &entry, size_t firstEvent);
   void addRun(const Loop &loop, const EventCounts::RunRef &run,
               const EventCounts &counts, size_t firstEvent, BoundEntry &bound,
               std::vector<Step> &steps);
 
-  void begins(size_t stream, Work &work, int64_t microBatch) override;
-  void ends(size_t stream) override;
-  void rests(size_t stream) override;
-  void fails() override { parts.control->abort(); }
-  bool isOver() const override { return parts.control->isAborted(); }
+  void begins(size_t stream, Work &work, int64_t microBatch);
+  void ends(size_t stream);
+  void rests(size_t stream);
 
   const Program &program;
   Coordinates coordinates;
@@ -118,10 +162,19 @@ private:
   std::vector<std::vector<BoundCommand>> bodies;
   std::vector<BoundCommand *> numbered; ///< By Work::number.
   std::vector<BoundEntry> entries;      ///< As program.entries.
-  StreamPlan plan;
+  std::vector<std::string> streamNames; ///< Of all engines.
+  size_t events = 0, capacity = 0;
+  /// Events that streams of two engines meet at, by number within an entry's,
+  /// the words where they do, and the works that do it.
+  std::set<size_t> crossings;
+  std::unique_ptr<Word[]> crossingWords;
+  std::vector<std::unique_ptr<Work>> crossingWorks;
+  /// Commands of the executor's own, which tasks may point to.
+  std::vector<std::unique_ptr<Command>> made;
   uint32_t call = 0;
   std::optional<TapeRecorder> recorder;
-  std::unique_ptr<Streams> streams; ///< Ends before what it was told of.
+  /// As Parts::engines. They end before what they were told of.
+  std::vector<std::unique_ptr<EngineStreams>> engines;
 };
 
 } // namespace accel::rt

@@ -59,6 +59,7 @@ public:
           return Status::error(status.message() + " in a " +
                                commandKind(command) + " for node " +
                                inQuotes(command.node));
+    ACCEL_RT_RETURN_IF_ERROR(checkEngines());
     return checkEntries();
   }
 
@@ -216,10 +217,12 @@ private:
                              inQuotes(entry.name) + " in program " +
                              inQuotes(program.name));
       for (const Loop &loop : entry.loops)
-        for (const Segment &segment : loop.segments)
+        for (const Segment &segment : loop.segments) {
+          ACCEL_RT_RETURN_IF_ERROR(checkSegment(segment));
           for (const Run &run : segment.runs)
             ACCEL_RT_RETURN_IF_ERROR(
                 checkRun(run, loop.trips, entry.name == "load"));
+        }
       ACCEL_RT_RETURN_IF_ERROR(checkRepeats(entry));
       ACCEL_RT_RETURN_IF_ERROR(checkWaits(entry));
     }
@@ -232,6 +235,49 @@ private:
       return Status::error("expected an entry beside 'load' in program " +
                            inQuotes(program.name) + ", found none");
     return checkTransfers();
+  }
+
+  /// A stream is of one engine: only then can a device order what is in it.
+  Status checkEngines() const {
+    std::unordered_map<std::string_view, const Body *> streams;
+    for (const Body &body : program.bodies) {
+      if (body.engine.empty())
+        return Status::error("expected the engine of body " +
+                             inQuotes(body.name));
+      for (const Command &command : body.commands) {
+        const Body &first =
+            *streams.try_emplace(command.stream, &body).first->second;
+        if (first.engine != body.engine)
+          return Status::error("expected a stream of one engine, found " +
+                               inQuotes(command.stream) + " in bodies of " +
+                               inQuotes(first.engine) + " and " +
+                               inQuotes(body.engine) + " of program " +
+                               inQuotes(program.name));
+      }
+    }
+    return Status();
+  }
+
+  /// A segment runs bodies of its engine, and no file is read or written in one
+  /// that may be captured.
+  Status checkSegment(const Segment &segment) const {
+    for (const Run &run : segment.runs) {
+      const Body &body = program.bodies[run.body];
+      if (body.engine != segment.engine)
+        return Status::error("expected a segment with bodies of its engine " +
+                             inQuotes(segment.engine) + ", found body " +
+                             inQuotes(body.name) + " of " +
+                             inQuotes(body.engine));
+      for (const Command &command : body.commands)
+        if (segment.capturable &&
+            (std::holds_alternative<ReadCommand>(command.what) ||
+             std::holds_alternative<WriteCommand>(command.what)))
+          return Status::error(
+              "expected no file in a segment that may be captured, found a " +
+              std::string(commandKind(command)) + " of node " +
+              inQuotes(command.node) + " in body " + inQuotes(body.name));
+    }
+    return Status();
   }
 
   /// What moves files is an entry's own: its call says which files.

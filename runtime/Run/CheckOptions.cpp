@@ -3,6 +3,7 @@
 #include "Run/CheckOptions.h"
 
 #include "Device/Devices.h"
+#include "Run/LookForDevice.h"
 #include "State/Resume.h"
 
 namespace accel::rt {
@@ -208,12 +209,37 @@ static Status checkServed(const RunOptions &options, const DeviceKind &device) {
                              "be answered");
 }
 
-static Status chooseDevice(const Executable &plan, const RunOptions &options,
-                           const DeviceKind *&device) {
+/// Adds what executes the bodies of other engines than the file's own.
+static Status addEngines(const Executable &plan, const RunOptions &options,
+                         std::vector<EngineKind> &devices) {
+  const DeviceKind &first = *devices.front().kind;
+  for (const Program &program : plan.programs)
+    for (const Body &body : program.bodies) {
+      if (std::any_of(devices.begin(), devices.end(), [&](const auto &each) {
+            return each.engine == body.engine;
+          }))
+        continue;
+      // What counts for one counts for all.
+      const DeviceKind *kind =
+          first.executes ? findDevice(body.engine) : &first;
+      if (!kind || kind->executes != first.executes)
+        return Status::error(
+            inQuotes(options.executable) + " has bodies of engine " +
+            inQuotes(body.engine) +
+            (kind ? ", which executes nothing, beside others"
+                  : ", which this acc-run has not: it has " + deviceNames()));
+      devices.push_back({body.engine, kind});
+    }
+  return Status();
+}
+
+static Status chooseDevices(const Executable &plan, const RunOptions &options,
+                            std::vector<EngineKind> &devices) {
   std::string planned = deviceOf(plan);
-  device = options.ownDevice
-               ? options.ownDevice
-               : findDevice(options.device.empty() ? planned : options.device);
+  const DeviceKind *device =
+      options.ownDevice
+          ? options.ownDevice
+          : findDevice(options.device.empty() ? planned : options.device);
   if (!device)
     return options.device.empty()
                ? Status::error(inQuotes(options.executable) +
@@ -223,8 +249,10 @@ static Status chooseDevice(const Executable &plan, const RunOptions &options,
                : Status::error("expected a device (" + deviceNames() +
                                ") for --device, found " +
                                inQuotes(options.device));
+  devices = {{planned, device}};
   if (options.caller >= 0)
     ACCEL_RT_RETURN_IF_ERROR(checkServed(options, *device));
+  ACCEL_RT_RETURN_IF_ERROR(addEngines(plan, options, devices));
   if (!device->executes)
     return checkCounted(options, *device);
   if (planned != device->name)
@@ -232,11 +260,14 @@ static Status chooseDevice(const Executable &plan, const RunOptions &options,
                          " was compiled for device " + inQuotes(planned) +
                          ", found --device=" + device->name +
                          ": compile it with --target=" + device->name);
-  return device->checkMachine(plan, options.executable);
+  for (const EngineKind &each : devices)
+    ACCEL_RT_RETURN_IF_ERROR(
+        lookForDevice(*each.kind, plan, options.executable));
+  return Status();
 }
 
 Status checkOptions(const Executable &plan, const RunOptions &options,
-                    const DeviceKind *&device) {
+                    std::vector<EngineKind> &devices) {
   int64_t ranks = plan.numRanks();
   if (options.ranks && options.ranks != ranks) {
     std::string mesh;
@@ -249,7 +280,7 @@ Status checkOptions(const Executable &plan, const RunOptions &options,
                          " has (" + (mesh.empty() ? "no axes" : mesh) +
                          "), found -n " + std::to_string(options.ranks));
   }
-  ACCEL_RT_RETURN_IF_ERROR(chooseDevice(plan, options, device));
+  ACCEL_RT_RETURN_IF_ERROR(chooseDevices(plan, options, devices));
   std::string entry;
   ACCEL_RT_RETURN_IF_ERROR(chooseEntry(plan, options, entry));
   return checkKind(plan, options, entry);

@@ -11,13 +11,14 @@ namespace accel::rt {
 
 class Resume;
 struct BestEvaluation;
-struct DeviceKind;
+struct EngineKind;
 
-/// Finds the device to run on. Errors: another number of ranks, no such device,
-/// one that cannot run the file, a machine that lacks what the code needs,
-/// options that only one kind of program or device has, or that need others.
+/// Finds the devices to run on, by the engines of the file's bodies. Errors:
+/// another number of ranks, no such device, one that cannot run the file, a
+/// machine that lacks what the code needs, options that only one kind of
+/// program or device has, or that need others.
 Status checkOptions(const Executable &plan, const RunOptions &options,
-                    const DeviceKind *&device);
+                    std::vector<EngineKind> &devices);
 
 /// What --last-batch says; empty: Next. Errors: another word than next, drop or
 /// keep.

@@ -122,6 +122,7 @@ ControlSize Launch::controlSize() const {
 Job Launch::job(ControlCenter &control) {
   return {options,
           *device,
+          devices,
           *file,
           control,
           memory,

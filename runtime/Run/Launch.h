@@ -58,7 +58,8 @@ private:
   RunOptions options;
   Fleet *fleet;
   std::unique_ptr<ExecutableFile> file;
-  const DeviceKind *device = nullptr;
+  std::vector<EngineKind> devices;
+  const DeviceKind *device = nullptr; ///< The first of them.
   Call call, eval;
   Resume resume;
   bool resumes = false, evaluates = false, checkpointed = false, saves = false;

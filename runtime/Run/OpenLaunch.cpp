@@ -14,7 +14,8 @@ Status Launch::open() {
   ACCEL_RT_RETURN_IF_ERROR(ExecutableFile::open(options.executable, file));
   const Executable &plan = file->plan();
   int64_t ranks = plan.numRanks();
-  ACCEL_RT_RETURN_IF_ERROR(checkOptions(plan, options, device));
+  ACCEL_RT_RETURN_IF_ERROR(checkOptions(plan, options, devices));
+  device = devices.front().kind;
   // A file may be compiled where it will not be run.
   constexpr int64_t mostHere = 4096;
   if (ranks > mostHere)

@@ -129,9 +129,14 @@ Status runRank(const Job &job, ControlPlane &control) {
   if (!pool.status().ok())
     return Status::error(pool.status().message() + "; give fewer --threads");
   self.threads = pool.size();
-  std::unique_ptr<Device> device;
-  ACCEL_RT_RETURN_IF_ERROR(
-      job.device.make(job.file, pool, &self.bytesPopulated, device));
+  std::vector<std::unique_ptr<Device>> devices;
+  std::vector<Executor::Engine> engines;
+  for (const EngineKind &each : job.devices) {
+    ACCEL_RT_RETURN_IF_ERROR(each.kind->make(
+        job.file, pool, &self.bytesPopulated, devices.emplace_back()));
+    engines.push_back({each.engine, devices.back().get()});
+  }
+  std::unique_ptr<Device> &device = devices.front();
   std::unique_ptr<Comm> comm =
       makeHostComm(job.memory, pool, plan, control,
                    /*moves=*/executes, *device, job.keeperBell, job.lanes);
@@ -166,7 +171,7 @@ Status runRank(const Job &job, ControlPlane &control) {
     return own.prepare(command, coordinates, self, work);
   };
   Executor executor(*program, coordinates,
-                    {device.get(), comm.get(), transfer, &control,
+                    {engines, comm.get(), transfer, &control,
                      job.trace ? &job.trace->tape(rank) : nullptr},
                     job.options.poison ||
                         (executes && job.options.poisonIfExecuted));

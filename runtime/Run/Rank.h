@@ -52,7 +52,8 @@ struct Call {
 /// What the parent has opened and every rank inherits.
 struct Job {
   const RunOptions &options;
-  const DeviceKind &device;
+  const DeviceKind &device; ///< The first of `devices`.
+  const std::vector<EngineKind> &devices;
   const ExecutableFile &file;
   ControlCenter &control;
   HostMemory &memory; ///< Through which ranks exchange data.

@@ -100,8 +100,11 @@ rt::Status runRank(const rt::ExecutableFile &file, const rt::Inputs &inputs,
   auto transfer = [&](const rt::Command &command, rt::Work &work) {
     return io.prepare(command, coordinates, self, work);
   };
+  std::vector<rt::Executor::Engine> engines;
+  for (const rt::Body &body : program->bodies)
+    engines.push_back({body.engine, &device});
   rt::Executor executor(*program, coordinates,
-                        {&device, &comm, transfer, control.get()},
+                        {engines, &comm, transfer, control.get()},
                         /*poison=*/true);
   ACCEL_RT_RETURN_IF_ERROR(executor.prepare(file));
   ACCEL_RT_RETURN_IF_ERROR(executor.run("load"));

@@ -9,7 +9,8 @@ namespace {
 
 ViewAccess accessOf(const View &view, Access access, const Program *program) {
   // Scratch is among what is both read and written.
-  ViewAccess made{access, ByteRuns(view), {}, -1, access == Access::Both};
+  ViewAccess made{access, view.buffer, ByteRuns(view),
+                  {},     -1,          access == Access::Both};
   if (!program)
     return made;
   const BufferPlan &buffer = program->buffers[view.buffer];

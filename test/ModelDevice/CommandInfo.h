@@ -12,6 +12,7 @@ namespace accel::rt::model {
 /// A view of a command, in the order in which tasks get addresses.
 struct ViewAccess {
   Access access;
+  int64_t number; ///< Of its buffer.
   ByteRuns runs;
   std::string buffer;
   /// The buffer by which what is read must have been written: the view's own,

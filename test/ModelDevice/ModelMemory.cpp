@@ -40,8 +40,7 @@ Status ModelMemory::copy(Copy kind, Address address, const Rows &rows) {
     const CommandInfo *info = current->info;
     if (!info)
       return Status();
-    // Coordinates and poison are to become fills of the device's own.
-    if (current->isCaptured && !current->isPoison && info->kind != "coordinate")
+    if (current->isCaptured)
       return Status::error("copies between host and device from within a "
                            "graph, in which nothing may call the device");
     const auto &views = current->isPoison ? info->releases : info->views;

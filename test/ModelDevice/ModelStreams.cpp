@@ -130,6 +130,19 @@ Failure ModelStreams::inspect() {
   return {};
 }
 
+/// The views of a work. Poison is a fill of one that its command releases.
+static std::vector<ViewAccess> viewsOf(const Work &work,
+                                       const CommandInfo &info) {
+  if (!work.isPoison)
+    return info.views;
+  std::vector<ViewAccess> views =
+      static_cast<ModelTask &>(*work.task).info.views;
+  for (const ViewAccess &release : info.releases)
+    if (release.number == views.front().number)
+      views.front() = release;
+  return views;
+}
+
 bool ModelStreams::conflict(const Node &a, const Node &b) const {
   const CommandInfo *infos[2] = {infoOf(*a.step.work), infoOf(*b.step.work)};
   if (!infos[0] || !infos[1])
@@ -140,8 +153,7 @@ bool ModelStreams::conflict(const Node &a, const Node &b) const {
   auto forViews = [&](size_t which, auto &&f) {
     const Node &node = which == 0 ? a : b;
     const Work &work = *node.step.work;
-    const auto &views =
-        work.isPoison ? infos[which]->releases : infos[which]->views;
+    std::vector<ViewAccess> views = viewsOf(work, *infos[which]);
     for (size_t i = 0; i < views.size(); ++i)
       if (views[i].access != Access::None)
         views[i].runs.forEach([&](int64_t begin, int64_t end) {
@@ -208,10 +220,9 @@ Status ModelStreams::touch(const Node &node, const CommandInfo &info,
     });
   };
   if (work.isPoison) {
-    for (size_t i = 0; i < info.releases.size(); ++i)
-      forBytes(info.releases, i, true, [&](uint64_t begin, uint64_t end) {
-        return history.release(begin, end, node.event, clock);
-      });
+    forBytes(viewsOf(work, info), 0, true, [&](uint64_t begin, uint64_t end) {
+      return history.release(begin, end, node.event, clock);
+    });
     return status;
   }
   // Ranks meet in the order in which they come to collectives.

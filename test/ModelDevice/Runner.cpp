@@ -104,9 +104,9 @@ void Runner::end(size_t number, Status status) {
   if (!status.ok()) {
     // That another rank ended is no command's failure.
     bool isOurs = status.message() != kAbortedMessage;
-    if (failure.status.ok() ||
-        (isOurs && failure.status.message() == kAbortedMessage))
-      failure = {std::move(status), isOurs ? &work : nullptr};
+    Failure own{std::move(status), isOurs ? &work : nullptr};
+    if (own.comesBefore(failure))
+      failure = std::move(own);
     return;
   }
   watcher.ends(node.step.stream);

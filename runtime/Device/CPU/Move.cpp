@@ -41,11 +41,23 @@ public:
       : layout(command.target.shape, command.target.strides,
                std::vector<int64_t>(command.target.shape.size(), 0)),
         bytes(command.value.size()) {
-    for (size_t i = 0; i < bytes; ++i)
+    for (size_t i = 0; i < bytes; ++i) {
       value[i] = static_cast<unsigned char>(command.value[i]);
+      isOneByte &= value[i] == value[0];
+    }
   }
 
   Status run(const Address *addresses, int64_t) override {
+    if (isOneByte) {
+      layout.forRange(
+          0, layout.elements(),
+          [&](int64_t to, int64_t, int64_t stride, int64_t, int64_t count) {
+            int64_t size = static_cast<int64_t>(bytes);
+            fillRows(static_cast<char *>(at(addresses[0])) + to * size,
+                     value[0], Rows::ofElements(size, count, stride, 1));
+          });
+      return Status();
+    }
     copyElements(layout, static_cast<int64_t>(bytes), at(addresses[0]), value,
                  0, layout.elements());
     return Status();
@@ -55,6 +67,7 @@ private:
   PairLayout layout;
   size_t bytes;
   alignas(8) unsigned char value[8] = {};
+  bool isOneByte = true; ///< Again and again: as zeros are.
 };
 } // namespace
 

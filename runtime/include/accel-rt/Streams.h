@@ -49,7 +49,8 @@ struct Work {
   /// calls of the host (Device::capturesHostTasks).
   bool isCapturable = true;
   std::vector<Place> places;
-  /// Among the program's commands, Program::bodies in order.
+  /// Among the program's commands, Program::bodies in order. An event that
+  /// streams of two devices meet at is two works of its command.
   int64_t number = 0;
   /// Whether it is no command but what overwrites the views that one releases.
   bool isPoison = false;
@@ -104,12 +105,16 @@ public:
 class StreamWatcher {
 public:
   virtual ~StreamWatcher() = default;
-  /// A stream has come to a command. `microBatch` is -1 outside loops. A device
-  /// that cannot tell says it where the command is enqueued.
+  /// A stream has come to a command. `microBatch` is -1 outside loops. Said
+  /// when it has, never where a command is enqueued: this is a sign of life.
   virtual void begins(size_t stream, Work &work, int64_t microBatch) = 0;
   /// The command that the stream came to last is done. A device that cannot
   /// tell leaves it to the next that begins.
   virtual void ends(size_t) {}
+  /// So many more steps of a stream are done of which begins() has not told: of
+  /// a replay, whose device writes how far it is and names no command. The
+  /// other sign of life.
+  virtual void advances(size_t, uint64_t) {}
   /// A stream has nothing to do.
   virtual void rests(size_t stream) = 0;
   /// A command has failed: whoever waits for this rank should know.
@@ -124,6 +129,16 @@ public:
 struct Failure {
   Status status;
   const Work *work = nullptr;
+
+  /// Whether it is told and not another: a command's own before the end that it
+  /// was for others, and of two commands' that of the lower number.
+  bool comesBefore(const Failure &other) const {
+    if (status.ok() || other.status.ok())
+      return !status.ok();
+    if (!work || !other.work)
+      return work && !other.work;
+    return work->number < other.work->number;
+  }
 };
 
 /// The streams of one rank. One thread enqueues and joins.
@@ -144,9 +159,13 @@ public:
                          std::unique_ptr<Graph> &graph) = 0;
   virtual void replay(Graph &graph, Turn turn) = 0;
 
-  /// Waits for all that was enqueued. The first error of a command, or else
-  /// that another rank ended (kAbortedMessage); after one the streams drop what
-  /// they have, and are of no more use.
+  /// No more is enqueued before the next join(): a device that lets work lie
+  /// begins with it, as streams of another device may wait for it.
+  virtual void flush() {}
+  /// Waits for all that was enqueued. Of the commands that failed the error of
+  /// the one with the lowest Work::number, whichever failed first, or else that
+  /// another rank ended (kAbortedMessage); after one the streams drop what they
+  /// have, and are of no more use.
   virtual Failure join() = 0;
 };
 
@@ -158,6 +177,9 @@ struct StreamPlan {
   size_t events = 0;
   /// Steps and replays between two joins, and views of a step, at most.
   size_t capacity = 0, mostViews = 0;
+  /// Whether the first stream may be worked off by whoever joins. Not where
+  /// those of another device are joined before, and may wait for it.
+  bool mayWorkInJoin = true;
 };
 
 } // namespace accel::rt

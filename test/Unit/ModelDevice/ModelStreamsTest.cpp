@@ -96,18 +96,21 @@ protected:
   }
   /// What overwrites the released views, as an executor adds it.
   void addPoison(const Command &command, Step step) {
-    Work &work = *poison.emplace_back(std::make_unique<Work>());
-    work.kind = Work::Kind::Host;
-    work.isPoison = true;
-    work.number = step.work->number;
-    for (const View &view : command.releases)
-      work.places.push_back(
-          {base + program.buffers[view.buffer].offset + view.offset});
-    work.task = std::make_unique<Call>([this](const Address *views) {
-      return device->fill(views[0], 0xff, {16});
-    });
-    step.work = &work;
-    steps.push_back(step);
+    for (const View &view : command.releases) {
+      Work &work = *poison.emplace_back(std::make_unique<Work>());
+      work.isPoison = true;
+      work.number = step.work->number;
+      work.places = {
+          {base + program.buffers[view.buffer].offset + view.offset}};
+      Command &fill = *fills.emplace_back(std::make_unique<Command>());
+      fill.what =
+          FillCommand{std::vector<int64_t>(
+                          static_cast<size_t>(dtypeBytes(view.dtype)), 0xff),
+                      view};
+      ASSERT_TRUE(device->prepare(fill, work.task).ok());
+      step.work = &work;
+      steps.push_back(step);
+    }
   }
   /// The error of a call.
   std::string run(uint32_t call = 1) {
@@ -131,6 +134,7 @@ protected:
   conformance::CalmWatcher watcher;
   std::map<int64_t, Call::Function> calls; ///< By number: the host's commands.
   std::vector<std::unique_ptr<Work>> works, poison;
+  std::vector<std::unique_ptr<Command>> fills; ///< Of the latter.
   std::vector<Step> steps;
   Address base;
   std::unique_ptr<Device> device;

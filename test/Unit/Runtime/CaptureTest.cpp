@@ -13,9 +13,26 @@ using namespace accel::rt::test;
 
 namespace {
 
-/// What streams were asked for.
+/// What streams were asked for, and what the executor knows of it.
 struct Asked {
   int captures = 0, replays = 0, steps = 0;
+  uint64_t commands = 0;
+  uint64_t progress = 0;
+};
+
+/// Tells nothing of single commands, as a device that replays a graph.
+class QuietWatcher : public StreamWatcher {
+public:
+  explicit QuietWatcher(StreamWatcher &watcher) : watcher(watcher) {}
+  void begins(size_t stream, Work &, int64_t) override {
+    watcher.advances(stream, 1);
+  }
+  void rests(size_t stream) override { watcher.rests(stream); }
+  void fails() override { watcher.fails(); }
+  bool isOver() const override { return watcher.isOver(); }
+
+private:
+  StreamWatcher &watcher;
 };
 
 class NotedStreams : public Streams {
@@ -45,7 +62,8 @@ private:
 /// The null device, which notes what its streams are asked for.
 class NotedDevice : public Device {
 public:
-  explicit NotedDevice(bool capturesHost) : capturesHost(capturesHost) {}
+  NotedDevice(bool capturesHost, bool isQuiet)
+      : capturesHost(capturesHost), isQuiet(isQuiet) {}
   const char *name() const override { return "noted"; }
   Status allocate(const ArenaPlan &arena, Address &address) override {
     return null->allocate(arena, address);
@@ -70,7 +88,9 @@ public:
   Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
                      std::unique_ptr<Streams> &streams) override {
     std::unique_ptr<Streams> made;
-    ACCEL_RT_RETURN_IF_ERROR(null->makeStreams(plan, watcher, made));
+    quiet = std::make_unique<QuietWatcher>(watcher);
+    ACCEL_RT_RETURN_IF_ERROR(
+        null->makeStreams(plan, isQuiet ? *quiet : watcher, made));
     streams = std::make_unique<NotedStreams>(std::move(made), asked);
     return Status();
   }
@@ -78,7 +98,8 @@ public:
   Asked asked;
 
 private:
-  bool capturesHost;
+  bool capturesHost, isQuiet;
+  std::unique_ptr<QuietWatcher> quiet;
   std::unique_ptr<Device> null = null::makeDevice(nullptr);
 };
 
@@ -111,11 +132,13 @@ private:
 
 /// A step of two micro-batches: a copy and a collective that are to be
 /// captured.
-Asked run(Work::Kind kind, bool isCapturable, bool capturesHost) {
+Asked run(Work::Kind kind, bool isCapturable, bool capturesHost,
+          bool isQuiet = false, bool poison = false) {
   Executable executable = meetingExecutable(1);
   executable.microBatches = 2;
   Program &program = executable.programs[0];
   std::vector<Command> commands = program.bodies[1].commands;
+  commands[1].releases = {contiguousView(0, {16}, DType::I8)};
   program.bodies[1].commands = {commands[1], commands[3], commands[4]};
   program.entries[1].loops = {{2, {{"cpu", true, {{1, 0}}}}}};
   TemporaryFolder folder;
@@ -125,7 +148,7 @@ Asked run(Work::Kind kind, bool isCapturable, bool capturesHost) {
       writeExecutableFile(tinyExecutable(), tinySections(), folder / "m.accx")
           .ok());
   EXPECT_TRUE(ExecutableFile::open(folder / "m.accx", file).ok());
-  NotedDevice device(capturesHost);
+  NotedDevice device(capturesHost, isQuiet);
   SaidComm comm(kind, isCapturable);
   SharedControl center;
   ControlSize size;
@@ -139,11 +162,15 @@ Asked run(Work::Kind kind, bool isCapturable, bool capturesHost) {
     return Status();
   };
   Executor executor(program, Coordinates::of(executable.mesh, 0),
-                    {&device, &comm, transfer, control.get()},
-                    /*poison=*/false);
+                    {{{"cpu", &device}}, &comm, transfer, control.get()},
+                    poison);
   Status status = executor.prepare(*file);
   EXPECT_TRUE(status.ok()) << status.message();
+  uint64_t before = control->self().progress;
   EXPECT_TRUE(executor.run("forward").ok());
+  device.asked.progress = control->self().progress - before;
+  for (const KindCounts &kind : executor.takeCounts())
+    device.asked.commands += kind.commands;
   return device.asked;
 }
 
@@ -163,6 +190,23 @@ TEST(Capture, HasNoTaskOfTheHostsWhereTheDeviceCannot) {
 TEST(Capture, HasNoTaskThatItsMakerKeepsOut) {
   EXPECT_EQ(run(Work::Kind::Host, false, true).captures, 0);
   EXPECT_EQ(run(Work::Kind::Device, false, false).captures, 0);
+}
+
+TEST(Capture, HasThePoisonOfWhatIsReleased) {
+  // A fill by the device: nothing is drained for it, and nothing copied.
+  Asked asked = run(Work::Kind::Device, true, /*capturesHost=*/false,
+                    /*isQuiet=*/false, /*poison=*/true);
+  EXPECT_EQ(asked.captures, 1);
+  EXPECT_EQ(asked.progress, 2u * 4);
+}
+
+TEST(Capture, IsCountedByItsStepsWhateverTheDeviceTells) {
+  Asked told = run(Work::Kind::Host, true, true),
+        quiet = run(Work::Kind::Host, true, true, /*isQuiet=*/true);
+  EXPECT_EQ(quiet.progress, 2u * 3); // two turns of three commands
+  EXPECT_EQ(told.progress, quiet.progress);
+  EXPECT_EQ(quiet.commands, 2u * 3);
+  EXPECT_EQ(told.commands, quiet.commands);
 }
 
 TEST(Capture, HasCollectivesThatTheDeviceEnqueues) {

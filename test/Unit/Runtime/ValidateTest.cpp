@@ -212,6 +212,25 @@ TEST(Validate, ReadsOfWhatWasWritten) {
                         "operand of buffer 'x'"));
 }
 
+TEST(Validate, Engines) {
+  EXPECT_THAT(tiny([](Program &p) { p.bodies[1].engine = ""; }),
+              HasSubstr("expected the engine of body 'body'"));
+  EXPECT_THAT(tiny([](Program &p) { p.bodies[1].engine = "null"; }),
+              HasSubstr("expected a stream of one engine, found 'compute' in "
+                        "bodies of 'cpu' and 'null' of program 'main'"));
+  EXPECT_THAT(
+      tiny([](Program &p) {
+        p.entries[1].loops[0].segments[0].engine = "null";
+      }),
+      HasSubstr("expected a segment with bodies of its engine 'null', found "
+                "body 'body' of 'cpu'"));
+  EXPECT_THAT(tiny([](Program &p) {
+                p.entries[1].loops[0].segments[0].capturable = true;
+              }),
+              HasSubstr("expected no file in a segment that may be captured, "
+                        "found a read of node 'X' in body 'body'"));
+}
+
 TEST(Validate, WaitsStandBehindTheirRecords) {
   // In the order of the streams the record comes first all the same.
   EXPECT_THAT(streams([](Program &p) {

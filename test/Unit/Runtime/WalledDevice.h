@@ -1,6 +1,7 @@
 // The CPU behind a wall: its arenas have addresses at which the host finds
 // nothing but the end of its process, as those of a device with memory of its
-// own. Whatever reaches into an arena other than by Memory's copies dies there.
+// own; but for those of `pinned` and `host`, which are the host's. Whatever
+// reaches into an arena other than by Memory's copies dies there.
 
 #ifndef ACCEL_TEST_UNIT_RUNTIME_WALLEDDEVICE_H
 #define ACCEL_TEST_UNIT_RUNTIME_WALLEDDEVICE_H
@@ -23,11 +24,16 @@ public:
 
   const char *name() const override { return "walled"; }
   Status allocate(const ArenaPlan &arena, Address &address) override {
+    if (arena.space == "pinned" || arena.space == "host")
+      return cpu->allocate(arena, address);
     Address real;
     ACCEL_RT_RETURN_IF_ERROR(cpu->allocate(arena, real));
     return build(real, static_cast<uint64_t>(arena.bytes), address);
   }
   uint64_t allocatedBytes() const override { return cpu->allocatedBytes(); }
+  bool isHostMemory(Address address) const override {
+    return behind(address).value == address.value;
+  }
   Status share(void *host, uint64_t bytes, Address &address) override {
     Address real;
     ACCEL_RT_RETURN_IF_ERROR(cpu->share(host, bytes, real));
@@ -103,10 +109,11 @@ private:
   std::vector<Wall> walls;
 };
 
-/// Its row of the table of devices.
-inline const DeviceKind &walledDevice() {
-  static const DeviceKind kind = {
-      "cpu", /*executes=*/true, cpu::isOfProcess, cpu::checkMachine,
+/// Its row of the table of devices, in the place of the CPU's or of another
+/// one.
+inline DeviceKind makeWalledKind(const char *name) {
+  return {
+      name, /*executes=*/true, cpu::isOfProcess, cpu::checkMachine,
       [](const ExecutableFile &file, ThreadPool &pool,
          std::atomic<uint64_t> *populated, std::unique_ptr<Device> &device) {
         std::unique_ptr<Device> cpu;
@@ -114,6 +121,9 @@ inline const DeviceKind &walledDevice() {
         device = std::make_unique<WalledDevice>(std::move(cpu));
         return Status();
       }};
+}
+inline const DeviceKind &walledDevice() {
+  static const DeviceKind kind = makeWalledKind("cpu");
   return kind;
 }
 

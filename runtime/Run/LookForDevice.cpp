@@ -1,0 +1,57 @@
+// A process that looks for a device and says by a pipe what it has found.
+
+#include "Run/LookForDevice.h"
+
+#include "Base/SystemError.h"
+#include "Data/TensorFile.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace accel::rt {
+
+Status lookForDevice(const DeviceKind &device, const Executable &plan,
+                     const std::string &path) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return Status::error("cannot look for the device " + inQuotes(device.name) +
+                         ": " + systemError(errno));
+  FileHandle reads(ends[0]), writes(ends[1]);
+  pid_t child = fork();
+  if (child < 0)
+    return Status::error("cannot look for the device " + inQuotes(device.name) +
+                         ": " + systemError(errno));
+  if (child == 0) {
+    Status status = device.checkMachine(plan, path);
+    std::string why = status.ok() ? std::string() : status.message();
+    bool told = write(writes.get(), why.data(), why.size()) ==
+                static_cast<ssize_t>(why.size());
+    _exit(told ? 0 : 1);
+  }
+  writes = FileHandle();
+  std::string why;
+  char part[512];
+  for (ssize_t count; (count = read(reads.get(), part, sizeof part)) != 0;) {
+    if (count > 0)
+      why.append(part, static_cast<size_t>(count));
+    else if (errno != EINTR)
+      break;
+  }
+  int end = 0;
+  while (waitpid(child, &end, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(end))
+    return Status::error("the look for the device " + inQuotes(device.name) +
+                         " ended by signal " + std::to_string(WTERMSIG(end)) +
+                         " (" + strsignal(WTERMSIG(end)) + ")");
+  if (WEXITSTATUS(end) != 0)
+    return Status::error("the look for the device " + inQuotes(device.name) +
+                         " ended with exit code " +
+                         std::to_string(WEXITSTATUS(end)));
+  return why.empty() ? Status() : Status::error(why);
+}
+
+} // namespace accel::rt
