@@ -125,7 +125,7 @@ Follower::apply(Operation *whole, const Operands &operands,
   return results;
 }
 
-void Follower::followOp(Operation *op) {
+void Follower::applyMaps(Operation *op) {
   // The op must read what each operand holds: the operand with the fewest
   // readers says which it can be.
   SmallVector<const Logical::Ops *> fewest;
@@ -153,7 +153,9 @@ void Follower::followOp(Operation *op) {
   Logical::Ops candidates;
   for (const Logical::Ops *readers : fewest)
     for (Operation *reader : *readers)
-      if (agree(reader, op))
+      if (holds(Premise::SameFunction, agree(reader, op)) &&
+          reader->getName() == op->getName() &&
+          reader->getNumOperands() == op->getNumOperands())
         candidates.insert(reader);
   for (Operation *candidate : candidates) {
     Operands operands;
@@ -166,153 +168,25 @@ void Follower::followOp(Operation *op) {
   }
 }
 
-/// Whether a type has each of 0, factor, 2 factor, …, (ranks - 1) factor.
-static bool hasMultiples(Type element, int64_t factor, int64_t ranks) {
-  int64_t largest;
-  if (factor < 1 || llvm::MulOverflow(factor, ranks - 1, largest))
-    return false;
-  if (auto integer = dyn_cast<IntegerType>(element))
-    return integer.isSignless() && llvm::isIntN(integer.getWidth(), largest);
-  auto number = dyn_cast<FloatType>(element);
-  if (!number)
-    return false;
-  // Zeros at the end of the factor need no digits.
-  const llvm::fltSemantics &format = number.getFloatSemantics();
-  llvm::APFloat rounded(llvm::APFloat::IEEEquad(), std::to_string(largest));
-  bool isRounded = false;
-  rounded.convert(format, llvm::APFloat::rmNearestTiesToEven, &isRounded);
-  unsigned digits = llvm::APFloat::semanticsPrecision(format);
-  return !isRounded &&
-         (largest >> llvm::countr_zero(uint64_t(factor))) >> digits == 0;
+/// The op of the program that it is, of pieces of that op's operands.
+void Follower::followMap(Operation *op, Known &result) {
+  piecesBeforeMap = result.pieces.size();
+  applyMaps(op);
 }
 
-/// Where a rank's piece begins: its number along axes, times a size, in a type
-/// that has these numbers of all ranks.
-bool Follower::followOffset(Operation *op, Known &result) {
-  if (auto index = dyn_cast<dist::AxisIndexOp>(op)) {
-    result.offset = Offset{maker.dropUnits(index.getAxes().getNames()), 1};
-    return true;
-  }
-  if (!isa<nn::CastOp, nn::BroadcastOp, nn::MulOp>(op))
-    return false;
-  result.offset = at(op->getOperand(0)).offset;
-  if (!result.offset)
-    return false;
-  if (isa<nn::MulOp>(op)) {
-    auto by = dyn_cast_if_present<IntegerAttr>(at(op->getOperand(1)).splat);
-    if (!by || by.getType().isUnsignedInteger() ||
-        llvm::MulOverflow(result.offset->factor, by.getValue().getSExtValue(),
-                          result.offset->factor))
-      result.offset.reset();
-  }
-  if (result.offset && !hasMultiples(getElementTypeOrSelf(op->getResult(0)),
-                                     result.offset->factor,
-                                     maker.countRanks(result.offset->axes)))
-    result.offset.reset();
-  return result.offset.has_value();
-}
-
-/// A counter from where the rank's piece begins is a piece of the whole
-/// counter.
-void Follower::followCounter(Operation *op, Known &result) {
-  auto add = dyn_cast<nn::AddOp>(op);
-  if (!add)
+/// What follows from what else the operands are: other views, moved term by
+/// term.
+void Follower::followFurther(Operation *op, Known &) {
+  if (isFollowed(op))
     return;
-  for (auto [count, by] : {std::pair(add.getLhs(), add.getRhs()),
-                           std::pair(add.getRhs(), add.getLhs())}) {
-    auto iota = count.getDefiningOp<nn::IotaOp>();
-    const std::optional<Offset> &offset = at(by).offset;
-    if (!iota || !offset ||
-        offset->factor != iota.getType().getDimSize(iota.getDim()))
-      continue;
-    for (Operation *whole : logical.getSources(iota->getName())) {
-      Piece piece = makeFree(whole->getResult(0));
-      if (iota.getDim() >= piece.dims.size())
-        continue;
-      piece.dims[iota.getDim()] = {offset->axes, false};
-      if (agree(whole, iota) && maker.fits(piece, iota.getType()))
-        insert(result.pieces, piece);
-    }
+  bool isMore = false;
+  for (Value operand : op->getOperands())
+    isMore |= readFurther(operand);
+  isMore |= addViews(op);
+  if (isMore) {
+    distribute(op);
+    applyMaps(op);
   }
-}
-
-void Follower::followSource(Operation *op) {
-  Value value = op->getResult(0);
-  Known &result = at(value);
-  SplatElementsAttr splat;
-  if (matchPattern(op, m_Constant(&splat))) {
-    // Of any value whose elements are that.
-    result.splat = splat.getSplatValue<Attribute>();
-    return;
-  }
-  for (Operation *whole : logical.getSources(op->getName())) {
-    Piece piece;
-    piece.logical = whole->getResult(0);
-    piece.dims.resize(cast<RankedTensorType>(value.getType()).getRank());
-    if (auto iota = dyn_cast<nn::IotaOp>(op))
-      for (unsigned dim = 0; dim < piece.dims.size(); ++dim)
-        piece.dims[dim].free = dim != iota.getDim();
-    // What is counted beyond the logical numbers is padding.
-    if (auto iota = dyn_cast<nn::IotaOp>(op);
-        iota && piece.dims.size() == shapeOf(piece.logical).size())
-      piece.dims[iota.getDim()].padding =
-          std::max<int64_t>(0, shapeOf(value)[iota.getDim()] -
-                                   shapeOf(piece.logical)[iota.getDim()]);
-    if (piece.dims.size() ==
-            static_cast<size_t>(
-                cast<RankedTensorType>(piece.logical.getType()).getRank()) &&
-        agree(whole, op) && maker.fits(piece, value.getType()))
-      insert(result.pieces, piece);
-  }
-}
-
-LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
-  for (StringAttr axis : op.getAxes().getNames())
-    if (axis == dist::MeshOp::kMicroBatchAxis &&
-        mesh.findAxisSize(axis).value_or(1) > 1 && op.communicates())
-      return op.emitError() << "works over micro-batches, which run one after "
-                               "another";
-  if (auto fetch = dyn_cast<dist::FetchRowsOp>(op.getOperation()))
-    return followFetch(fetch);
-  const Known from = at(op->getOperand(0));
-  Known &result = at(op->getResult(0));
-  why = "what it gets is nothing of it";
-  // Equal elements stay what they are wherever they are sent.
-  if (!isa<dist::AllReduceOp, dist::ReduceScatterOp>(op))
-    result.splat = from.splat;
-  auto apply = [&](const std::vector<Piece> &pieces) {
-    std::vector<Piece> results;
-    for (const Piece &piece : pieces)
-      if (auto made = maker.applyCollective(op, piece, why); succeeded(made))
-        insert(results, *made);
-    return results;
-  };
-  result.pieces = apply(from.pieces);
-  for (const std::vector<Piece> &term : from.terms)
-    result.terms.push_back(apply(term));
-  // What is done to a sum is done to each term. The largest of sums is no sum
-  // of the largest.
-  auto kind = op->getAttrOfType<dist::ReductionAttr>("kind");
-  bool isSum = !kind || kind.getValue() == dist::Reduction::sum;
-  if ((!isSum && result.terms.size() > 1) ||
-      llvm::any_of(result.terms, [](const auto &term) { return term.empty(); }))
-    result.terms.clear();
-  // Where axes that stand between others come or go, it is a view of the whole.
-  for (View view :
-       result.pieces.empty() ? getViews(op->getOperand(0)) : from.views)
-    if (moveView(view, op, maker))
-      result.views.push_back(std::move(view));
-  moveTurned(op, result);
-  // The groups of all ranks' rows are seen where these are dealt.
-  bool isDealt = llvm::any_of(op->getUsers(), [](Operation *user) {
-    return isa<nn::DealRowsOp>(user);
-  });
-  if (isMaskPart(op) || isDealt)
-    result.formula = op->getResult(0);
-  if (result.isNothing() && hasElements(op->getResult(0)))
-    return op.emitError() << "does not follow from the logical program: "
-                          << why;
-  return checkWire(op, result);
 }
 
 /// Whether an operand holds pieces of more than one value.
@@ -348,24 +222,36 @@ bool Follower::readFurther(Value value) {
     isMore = readFurther(op->getOperand(0));
     isMore |= distribute(op);
     if (isMore)
-      followOp(op);
+      applyMaps(op);
   }
   followParts(op, what);
   return isMore || what.pieces.size() > before;
 }
 
+void Follower::apply(Stage stage, Operation *op) {
+  for (const Rule &rule : getRules())
+    if (rule.stage == stage && (!rule.isLast || !isFollowed(op)))
+      apply(rule, op);
+}
+
 LogicalResult Follower::follow(Operation *op) {
   why = "no op of it computes this from what the operands hold";
+  auto refuse = [&] {
+    return op->emitError() << "does not follow from the logical program: "
+                           << why;
+  };
   if (op->getNumOperands() == 0 && !isa<dist::AxisIndexOp>(op)) {
-    followSource(op);
+    apply(Stage::Source, op);
     // Nothing yet: a constant or a counter may become part of something.
     return success();
   }
   if (auto collective = dyn_cast<dist::CollectiveOpInterface>(op);
       collective && !isa<dist::AxisIndexOp>(op))
     return followCollective(collective);
-  if (auto deal = dyn_cast<nn::DealRowsOp>(op))
-    return followDeal(deal);
+  if (isa<nn::DealRowsOp>(op)) {
+    apply(Stage::Deal, op);
+    return isFollowed(op) ? success() : refuse();
+  }
   Value same = isa<nn::GradientOp, nn::CutOp>(op) ? op->getOperand(0)
                                                   : getOnlyJoined(op);
   if (same) {
@@ -376,69 +262,35 @@ LogicalResult Follower::follow(Operation *op) {
   if (followValue(op) || isGuard(op) ||
       llvm::none_of(op->getResults(), hasElements))
     return success();
-  return op->emitError() << "does not follow from the logical program: " << why;
+  return refuse();
+}
+
+bool Follower::isFollowed(Operation *op) {
+  return llvm::any_of(op->getResults(),
+                      [&](Value result) { return !at(result).isNothing(); });
 }
 
 bool Follower::followValue(Operation *op) {
-  if (op->getNumResults() == 1) {
-    Known result;
-    if (!followOffset(op, result) && !followSum(op, result)) {
-      followCounter(op, result);
-      followMerged(op, result);
-      followPadding(op, result);
-      followLookup(op, result);
-      followOwnScatter(op, result);
-      // What does nothing but move equal elements leaves them equal.
-      if (!result.splat)
-        result.splat =
-            moveEqual(op, [&](Value operand) { return at(operand).splat; });
-    }
-    at(op->getResult(0)) = std::move(result);
+  if (op->getNumResults() == 0)
+    return false;
+  bool isOne = op->getNumResults() == 1;
+  if (isOne) {
+    at(op->getResult(0)) = Known();
+    apply(Stage::Alone, op);
+    if (!isFollowed(op))
+      apply(Stage::Words, op);
   }
-  size_t known = op->getNumResults() ? at(op->getResult(0)).pieces.size() : 0;
-  followOp(op);
-  auto isFollowed = [&] {
-    return llvm::any_of(op->getResults(),
-                        [&](Value result) { return !at(result).isNothing(); });
-  };
-  // Otherwise it is said in other words. What puts zeros behind elements, or
-  // takes them off, may be done to each term of a sum as well; so may anything
-  // that is done to what is two values of the program.
-  bool isOfProgram =
-      op->getNumResults() && at(op->getResult(0)).pieces.size() > known;
-  if ((!isFollowed() || isa<nn::PadOp>(op) ||
-       (isa<nn::SliceOp>(op) && !isOfProgram) || readsSeveral(op)) &&
-      distribute(op))
-    followOp(op);
-  if (!isFollowed()) {
-    bool isMore = false;
-    for (Value operand : op->getOperands())
-      isMore |= readFurther(operand);
-    isMore |= addViews(op);
-    if (isMore) {
-      distribute(op);
-      followOp(op);
-    }
+  apply(Stage::Map, op);
+  if (isOne) {
+    bool isSaid = isFollowed(op);
+    apply(Stage::View, op);
+    if (!isSaid)
+      apply(Stage::Parts, op);
   }
-  if (!isFollowed() && op->getNumResults() == 1) {
-    Known result;
-    followView(op, result);
-    followParts(op, result);
-    if (result.isNothing() && distributeViews(op))
-      followParts(op, result);
-    followShares(op, result);
-    followTerms(op, result);
-    if (result.isNothing())
-      followEachTerm(op, result);
-    at(op->getResult(0)) = std::move(result);
-  }
-  // A reshape that is followed has taken equal elements for split in one way.
-  else if (isa<nn::ReshapeOp>(op) && holdsSeveralWays(op->getOperand(0)))
-    followView(op, at(op->getResult(0)));
-  followDealt(op);
-  if (!isFollowed())
-    followRing(op);
-  if (op->getNumResults() == 1 && (isFormula(op) || isMaskPart(op)))
+  apply(Stage::Dealt, op);
+  if (!isFollowed(op))
+    apply(Stage::Ring, op);
+  if (isOne && (isFormula(op) || isMaskPart(op)))
     at(op->getResult(0)).formula = op->getResult(0);
-  return isFollowed();
+  return isFollowed(op);
 }

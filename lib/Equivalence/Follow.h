@@ -5,6 +5,7 @@
 
 #include "Logical.h"
 #include "Pieces.h"
+#include "Rules.h"
 #include "dialects/NN/NN.h"
 #include <map>
 
@@ -136,36 +137,36 @@ public:
   std::vector<Piece> hold(mlir::Value value, mlir::Value wanted);
   PieceMaker &getMaker() { return maker; }
 
+  /// All rules, in the order in which they are asked.
+  static llvm::ArrayRef<Rule> getRules();
+  /// Asks one rule what it concludes of an op.
+  void apply(const Rule &rule, mlir::Operation *op) {
+    (this->*rule.transfer)(op, at(op->getResult(0)));
+  }
+
 private:
   using Operands = std::vector<std::vector<Piece>>;
 
+  /// Asks the rules of a stage.
+  void apply(Stage stage, mlir::Operation *op);
+  /// Whether anything is known of a result.
+  bool isFollowed(mlir::Operation *op);
   /// Finds what an op on its rank's own values computes; false if nothing.
   bool followValue(mlir::Operation *op);
   mlir::LogicalResult followCollective(dist::CollectiveOpInterface op);
-  mlir::LogicalResult checkWire(dist::CollectiveOpInterface op,
-                                const Known &result);
   bool readsSeveral(mlir::Operation *op);
   bool readFurther(mlir::Value value);
-  void followSource(mlir::Operation *op);
-  bool followOffset(mlir::Operation *op, Known &result);
-  bool followSum(mlir::Operation *op, Known &result);
-  void followCounter(mlir::Operation *op, Known &result);
-  void followMerged(mlir::Operation *op, Known &result);
-  void followPadding(mlir::Operation *op, Known &result);
-  void followFilled(mlir::Operation *op, Known &result);
-  void fillPieces(nn::SelectOp op, Known &result);
-  void padReshape(nn::ReshapeOp op, Known &result);
-  void padLookup(mlir::Operation *op, Known &result);
-  void padScatter(nn::ScatterAddOp op, Known &result);
-  void followView(mlir::Operation *op, Known &result);
-  void followParts(mlir::Operation *op, Known &result);
-  void followCutShares(nn::SliceOp op, Known &result);
-  void followJoinedShares(nn::ConcatOp op, Known &result);
-  void followShares(mlir::Operation *op, Known &result);
+  std::vector<Piece> move(dist::CollectiveOpInterface op,
+                          llvm::ArrayRef<Piece> pieces);
+  // What each rule is, `Rules.def` says.
+#define RULE(ID, STAGE, LAST, FILE, SAYS)                                      \
+  void follow##ID(mlir::Operation *op, Known &result);
+#define PREMISE(RULE, ID, TEXT)
+#include "Rules.def"
+#undef RULE
+#undef PREMISE
   std::optional<View> applyParts(mlir::Operation *whole, mlir::Operation *local,
                                  const View &view);
-  void followTerms(mlir::Operation *op, Known &result);
-  void followEachTerm(mlir::Operation *op, Known &result);
   /// What is somewhere a value, and zeros where a mask does not hold.
   struct Masked {
     mlir::Value value, mask;
@@ -185,22 +186,17 @@ private:
                                      mlir::Operation *local,
                                      std::vector<Piece> table,
                                      bool startsAsZeros);
-  void followLookup(mlir::Operation *op, Known &result);
-  void followOwnScatter(mlir::Operation *op, Known &result);
   bool distribute(mlir::Operation *op);
   bool distributeViews(mlir::Operation *op);
   bool addViews(mlir::Operation *op);
-  void followOp(mlir::Operation *op);
-  mlir::LogicalResult followDeal(nn::DealRowsOp deal);
-  mlir::LogicalResult followFetch(dist::FetchRowsOp fetch);
-  void followDealt(mlir::Operation *op);
-  void followDealtProduct(mlir::Operation *op, mlir::Operation *deal);
-  void followDealtRows(mlir::Operation *op, mlir::Operation *deal);
+  void applyMaps(mlir::Operation *op);
+  llvm::SmallSetVector<mlir::Operation *, 2> getDeals(mlir::Operation *op);
+  void applyDealtProduct(mlir::Operation *op, mlir::Operation *deal);
+  void applyDealtRows(mlir::Operation *op, mlir::Operation *deal);
   bool isOfDealing(const Piece &piece, mlir::Operation *deal);
   std::vector<Piece> holdDealt(mlir::Value value, mlir::Value root,
                                mlir::Operation *deal);
   void insertDealt(mlir::Value value, Dealt dealt);
-  void followRing(mlir::Operation *op);
   template <typename AttentionLike> void followRectangle(AttentionLike local);
   void addRectangle(mlir::Operation *local, llvm::ArrayRef<Piece> results,
                     const Turned &keys, bool isLeveled);
@@ -233,9 +229,7 @@ private:
     bool isGuarded; ///< whether it is 0 where `all` is -inf; else it is NaN
   };
   std::optional<Weighted> matchWeighted(mlir::Value product);
-  void addTurned(nn::AddOp add);
   bool belongTogether(const Turned &rows, mlir::Value logSumExp);
-  void moveTurned(dist::CollectiveOpInterface op, Known &result);
   void insertTurned(Known &known, Turned turned);
   std::vector<Turned> getTurned(mlir::Value value);
   std::vector<std::vector<Piece>> apply(mlir::Operation *whole,
@@ -267,7 +261,8 @@ private:
   llvm::DenseMap<mlir::Value, std::unique_ptr<Known>> known;
   llvm::DenseMap<mlir::Operation *, Dealing> dealings;
   llvm::DenseSet<mlir::Operation *> furtherRead;
-  std::string why; ///< the last thing that kept an op from following
+  size_t piecesBeforeMap = 0; ///< of the op whose map is asked
+  std::string why;            ///< the last thing that kept an op from following
 };
 
 } // namespace accel::equivalence

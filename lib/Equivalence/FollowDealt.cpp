@@ -27,7 +27,8 @@ static bool areAlwaysGroups(Value groups) {
 
 /// A dealing of the rows of the ranks along axes: their groups, gathered, and
 /// the rank's number are what it says.
-LogicalResult Follower::followDeal(nn::DealRowsOp deal) {
+void Follower::followDeal(Operation *op, Known &) {
+  auto deal = cast<nn::DealRowsOp>(op);
   auto gather = deal.getGroups().getDefiningOp<dist::AllGatherOp>();
   const std::optional<Offset> &rank = at(deal.getRank()).offset;
   Dealing dealing;
@@ -35,10 +36,11 @@ LogicalResult Follower::followDeal(nn::DealRowsOp deal) {
     dealing.axes = maker.dropUnits(gather.getAxes().getNames());
   if (dealing.axes.empty() || !rank || rank->factor != 1 ||
       rank->axes != dealing.axes ||
-      int64_t(deal.getRanks()) != maker.countRanks(dealing.axes))
-    return deal.emitError() << "does not follow from the logical program: "
-                               "expected the groups of all ranks along axes, "
-                               "and the rank's number among them";
+      int64_t(deal.getRanks()) != maker.countRanks(dealing.axes)) {
+    why = "expected the groups of all ranks along axes, and the rank's number "
+          "among them";
+    return;
+  }
   addViews(gather); // rows that ranks have joined may stand in another order
   for (const Piece &piece : at(gather.getInput()).pieces)
     if (piece.dims.size() == 1 && !piece.dims[0].free &&
@@ -47,13 +49,13 @@ LogicalResult Follower::followDeal(nn::DealRowsOp deal) {
           return llvm::is_contained(piece.dims[0].axes, axis);
         }))
       dealing.groups.push_back(piece);
-  if (dealing.groups.empty())
-    return deal.emitError() << "does not follow from the logical program: "
-                               "expected groups of rows that the ranks have";
+  if (dealing.groups.empty()) {
+    why = "expected groups of rows that the ranks have";
+    return;
+  }
   dealings[deal] = std::move(dealing);
   for (OpResult result : deal->getResults())
     at(result).dealtBy = DealIndex{deal, result.getResultNumber()};
-  return success();
 }
 
 /// Whether rows are those whose groups were dealt.
@@ -64,17 +66,19 @@ bool Follower::isOfDealing(const Piece &piece, Operation *deal) {
          });
 }
 
-LogicalResult Follower::followFetch(dist::FetchRowsOp fetch) {
+void Follower::followFetch(Operation *op, Known &result) {
+  auto fetch = cast<dist::FetchRowsOp>(op);
   const std::optional<DealIndex> index = at(fetch.getIndex()).dealtBy;
   if (!index || fetch.getWire() ||
-      maker.dropUnits(fetch.getAxes().getNames()) != dealings[index->deal].axes)
-    return fetch.emitError() << "does not follow from the logical program: "
-                                "expected rows by the numbers of a dealing, "
-                                "over its axes";
+      maker.dropUnits(fetch.getAxes().getNames()) !=
+          dealings[index->deal].axes) {
+    why = "expected rows by the numbers of a dealing, over its axes";
+    return;
+  }
+  why = "the rows are none that were dealt so";
   if (index->number == kRows)
     addViews(fetch);
   const Known from = at(fetch.getInput());
-  Known &result = at(fetch.getResult());
   if (index->number == kRows) {
     for (const Piece &piece : from.pieces)
       if (isOfDealing(piece, index->deal))
@@ -89,10 +93,6 @@ LogicalResult Follower::followFetch(dist::FetchRowsOp fetch) {
       if (dealt.deal == index->deal && (dealt.noneIsZero || !hasNone))
         insertSum(result.pieces, dealt.piece);
   }
-  if (result.isNothing())
-    return fetch.emitError() << "does not follow from the logical program: "
-                                "the rows are none that were dealt so";
-  return success();
 }
 
 /// An op of no block that is `op` on as many rows as a rank has of its own, and
@@ -141,7 +141,7 @@ void Follower::insertDealt(Value value, Dealt dealt) {
 
 /// A product of dealt rows with the matrices of the rank's own groups, or their
 /// gradient.
-void Follower::followDealtProduct(Operation *op, Operation *deal) {
+void Follower::applyDealtProduct(Operation *op, Operation *deal) {
   auto matmul = dyn_cast<nn::GroupedMatmulOp>(op);
   auto grad = dyn_cast<nn::GroupedMatmulGradOp>(op);
   const std::optional<DealIndex> &own = at(op->getOperand(2)).dealtBy;
@@ -211,7 +211,7 @@ void Follower::followDealtProduct(Operation *op, Operation *deal) {
 }
 
 /// What makes of each row a row does so wherever the row is.
-void Follower::followDealtRows(Operation *op, Operation *deal) {
+void Follower::applyDealtRows(Operation *op, Operation *deal) {
   auto deals = cast<nn::DealRowsOp>(deal);
   int64_t rows = shapeOf(deals.getPlaces())[0], room = deals.getRoom();
   Value result = op->getResult(0);
@@ -258,19 +258,28 @@ void Follower::followDealtRows(Operation *op, Operation *deal) {
   }
 }
 
-void Follower::followDealt(Operation *op) {
-  if (op->getNumResults() != 1)
-    return;
+/// The dealings whose rows an op reads.
+llvm::SmallSetVector<Operation *, 2> Follower::getDeals(Operation *op) {
   llvm::SmallSetVector<Operation *, 2> deals;
   for (Value operand : op->getOperands())
     for (const Dealt &dealt : at(operand).dealt)
       deals.insert(dealt.deal);
-  if (isa<nn::GroupedMatmulOp, nn::GroupedMatmulGradOp>(op))
-    if (const std::optional<DealIndex> &own = at(op->getOperand(2)).dealtBy)
-      deals.insert(own->deal);
+  return deals;
+}
+
+void Follower::followDealtProduct(Operation *op, Known &) {
+  if (!isa<nn::GroupedMatmulOp, nn::GroupedMatmulGradOp>(op))
+    return;
+  auto deals = getDeals(op);
+  if (const std::optional<DealIndex> &own = at(op->getOperand(2)).dealtBy)
+    deals.insert(own->deal);
   for (Operation *deal : deals)
-    if (isa<nn::GroupedMatmulOp, nn::GroupedMatmulGradOp>(op))
-      followDealtProduct(op, deal);
-    else
-      followDealtRows(op, deal);
+    applyDealtProduct(op, deal);
+}
+
+void Follower::followDealtRows(Operation *op, Known &) {
+  if (op->getNumResults() == 1 &&
+      !isa<nn::GroupedMatmulOp, nn::GroupedMatmulGradOp>(op))
+    for (Operation *deal : getDeals(op))
+      applyDealtRows(op, deal);
 }

@@ -83,22 +83,26 @@ static Piece makeAll(Value logical) {
 /// Equal elements are of any size, up to the bound too.
 static std::optional<Piece> boundPiece(Piece piece, const Bound &bound,
                                        ArrayRef<int64_t> held) {
-  if (piece.dims.size() != held.size() || held[bound.dim] <= bound.size ||
+  if (piece.dims.size() != held.size() ||
       shapeOf(piece.logical).size() != held.size() ||
-      shapeOf(piece.logical)[bound.dim] != bound.size)
+      !holds(Premise::FilledFromSize,
+             held[bound.dim] > bound.size &&
+                 shapeOf(piece.logical)[bound.dim] == bound.size))
     return std::nullopt;
   if (piece.dims[bound.dim].free) {
     piece.dims[bound.dim] = Dim();
     piece.dims[bound.dim].padding = held[bound.dim] - bound.size;
   }
-  if (getPadded(piece) != bound.dim)
+  if (!holds(Premise::FilledPadding, getPadded(piece) == bound.dim))
     return std::nullopt;
   return piece;
 }
 
 /// A value up to the logical size, and behind it a number.
-void Follower::fillPieces(nn::SelectOp op, Known &result) {
-  std::optional<Bound> bound = getBound(op.getCondition().getDefiningOp());
+void Follower::followFilled(Operation *select, Known &result) {
+  auto op = dyn_cast<nn::SelectOp>(select);
+  std::optional<Bound> bound =
+      op ? getBound(op.getCondition().getDefiningOp()) : std::nullopt;
   if (!bound)
     return;
   const Known &number = at(op.getOnFalse());
@@ -125,7 +129,10 @@ static int64_t countElements(ArrayRef<int64_t> shape) {
 }
 
 /// A reshape of the other dimensions, on either side of the padded one.
-void Follower::padReshape(nn::ReshapeOp op, Known &result) {
+void Follower::followPaddedReshape(Operation *reshape, Known &result) {
+  auto op = dyn_cast<nn::ReshapeOp>(reshape);
+  if (!op)
+    return;
   for (const Piece &piece : at(op.getInput()).pieces) {
     std::optional<unsigned> from = getPadded(piece);
     if (!from || !maker.fits(piece, op.getInput().getType()))
@@ -162,9 +169,11 @@ static Value getIndices(Value checked, int64_t size, bool nonNegative) {
 }
 
 /// A lookup in a table with more rows, none of which an index points to.
-void Follower::padLookup(Operation *op, Known &result) {
+void Follower::followPaddedLookup(Operation *op, Known &result) {
   auto gather = dyn_cast<nn::GatherOp>(op);
   auto tuple = dyn_cast<nn::GatherNdOp>(op);
+  if (!gather && !tuple)
+    return;
   int64_t dim = gather ? gather.getDim() : tuple.getBatchDims();
   if (tuple && shapeOf(tuple.getIndices()).back() != 1)
     return;
@@ -191,8 +200,9 @@ void Follower::padLookup(Operation *op, Known &result) {
 }
 
 /// What is added to rows of zeros leaves those that no index points to.
-void Follower::padScatter(nn::ScatterAddOp op, Known &result) {
-  if (!at(op.getInit()).isZero())
+void Follower::followPaddedScatter(Operation *scatter, Known &result) {
+  auto op = dyn_cast<nn::ScatterAddOp>(scatter);
+  if (!op || !at(op.getInit()).isZero())
     return;
   for (Operation *reader : findScatters(op)) {
     auto whole = cast<nn::ScatterAddOp>(reader);
@@ -212,15 +222,4 @@ void Follower::padScatter(nn::ScatterAddOp op, Known &result) {
         maker.fits(made, op.getType()))
       insert(result.pieces, made);
   }
-}
-
-void Follower::followFilled(Operation *op, Known &result) {
-  if (auto select = dyn_cast<nn::SelectOp>(op))
-    fillPieces(select, result);
-  else if (auto reshape = dyn_cast<nn::ReshapeOp>(op))
-    padReshape(reshape, result);
-  else if (isa<nn::GatherOp, nn::GatherNdOp>(op))
-    padLookup(op, result);
-  else if (auto scatter = dyn_cast<nn::ScatterAddOp>(op))
-    padScatter(scatter, result);
 }

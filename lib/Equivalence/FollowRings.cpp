@@ -56,10 +56,10 @@ std::vector<Turned> Follower::getTurned(Value value) {
 
 /// Ranks get what those so many places before them had: the numbers of all are
 /// counted from the rank that has it.
-void Follower::moveTurned(dist::CollectiveOpInterface op, Known &result) {
-  auto permute = dyn_cast<dist::PermuteOp>(op.getOperation());
-  Axes axes = maker.dropUnits(op.getAxes().getNames());
-  if (!permute || axes.size() != 1)
+void Follower::followRotation(Operation *op, Known &result) {
+  auto permute = dyn_cast<dist::PermuteOp>(op);
+  Axes axes = permute ? maker.dropUnits(permute.getAxes().getNames()) : Axes();
+  if (axes.size() != 1)
     return;
   ArrayRef<int64_t> sources = permute.getSources();
   int64_t ranks = sources.size(), by = (ranks - sources.front()) % ranks;
@@ -358,8 +358,10 @@ static bool isNothingRight(const Turned &a, const Turned &b, int64_t ranks,
 
 /// A sum of terms, or rows that are combined by the share of their keys in the
 /// exponentials of all: result' = Σ exp(L - L') result, L' = log Σ exp(L).
-void Follower::addTurned(nn::AddOp add) {
-  Known &result = at(add.getResult());
+void Follower::followTurnedSum(Operation *op, Known &result) {
+  auto add = dyn_cast<nn::AddOp>(op);
+  if (!add)
+    return;
   auto join =
       [&](Value lhs, Value rhs, std::optional<unsigned> kind,
           llvm::function_ref<bool(const Turned &, const Turned &)> may) {
@@ -389,27 +391,26 @@ void Follower::addTurned(nn::AddOp add) {
     });
 }
 
-/// Where an op of a ring is; what rows are combined with is seen where they
-/// are.
-void Follower::followRing(Operation *op) {
+void Follower::followRectangleOfScores(Operation *op, Known &) {
   if (auto attention = dyn_cast<nn::AttentionOp>(op))
-    return followRectangle(attention);
-  if (auto grad = dyn_cast<nn::AttentionGradOp>(op))
-    return followRectangle(grad);
-  if (op->getNumResults() != 1)
-    return;
-  Known &result = at(op->getResult(0));
-  auto isOfRing = [&](Value operand) {
-    return !at(operand).turned.empty() || at(operand).formula;
-  };
+    followRectangle(attention);
+  else if (auto grad = dyn_cast<nn::AttentionGradOp>(op))
+    followRectangle(grad);
+}
+
+void Follower::followTurnedCast(Operation *op, Known &result) {
   if (auto cast = dyn_cast<nn::CastOp>(op);
       cast && isa<FloatType>(cast.getType().getElementType()))
     for (const Turned &turned : at(cast.getInput()).turned)
       insertTurned(result, turned);
-  if (auto add = dyn_cast<nn::AddOp>(op))
-    addTurned(add);
-  if (result.isNothing() &&
-      isa<nn::MaxOp, nn::MinOp, nn::SubOp, nn::ExpOp, nn::Log1pOp,
+}
+
+/// What rows are combined with is seen where they are.
+void Follower::followRingFormula(Operation *op, Known &result) {
+  auto isOfRing = [&](Value operand) {
+    return !at(operand).turned.empty() || at(operand).formula;
+  };
+  if (isa<nn::MaxOp, nn::MinOp, nn::SubOp, nn::ExpOp, nn::Log1pOp,
           nn::ReshapeOp, nn::BroadcastOp, nn::MulOp>(op) &&
       isa<FloatType>(getElementTypeOrSelf(op->getResult(0))) &&
       llvm::any_of(op->getOperands(), isOfRing))

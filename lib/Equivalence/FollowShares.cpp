@@ -63,11 +63,12 @@ cutShares(const Interleaving &parts, const CutAway &cut, CutAway &whole) {
   return Interleaving{{first, last}, parts.by};
 }
 
-void Follower::followCutShares(nn::SliceOp op, Known &result) {
-  CutAway cut = getCut(op);
+void Follower::followCutShares(Operation *op, Known &result) {
+  auto local = dyn_cast<nn::SliceOp>(op);
+  CutAway cut = local ? getCut(local) : CutAway();
   if (!cut.dim)
     return;
-  for (Piece piece : at(op.getInput()).pieces) {
+  for (Piece piece : at(local.getInput()).pieces) {
     Dim &dim = piece.dims[*cut.dim];
     CutAway whole;
     if (dim.parts.empty() || !isShare(dim, dim.parts.by, maker))
@@ -85,13 +86,16 @@ void Follower::followCutShares(nn::SliceOp op, Known &result) {
         continue;
       Piece made = piece;
       made.logical = logical.rootOf(slice);
-      if (maker.fits(made, op.getType()))
+      if (maker.fits(made, local.getType()))
         insert(result.pieces, made);
     }
   }
 }
 
-void Follower::followJoinedShares(nn::ConcatOp op, Known &result) {
+void Follower::followJoinedShares(Operation *local, Known &result) {
+  auto op = dyn_cast<nn::ConcatOp>(local);
+  if (!op)
+    return;
   unsigned at = op.getDim();
   auto join = [&](nn::ConcatOp whole, const Piece &first) {
     Piece made = first;
@@ -143,11 +147,4 @@ void Follower::followJoinedShares(nn::ConcatOp op, Known &result) {
           whole.getInputs().size() == op.getInputs().size() &&
           logical.rootOf(whole.getInputs().front()) == piece.logical)
         join(whole, piece);
-}
-
-void Follower::followShares(Operation *op, Known &result) {
-  if (auto slice = dyn_cast<nn::SliceOp>(op))
-    followCutShares(slice, result);
-  else if (auto concat = dyn_cast<nn::ConcatOp>(op))
-    followJoinedShares(concat, result);
 }

@@ -48,10 +48,12 @@ std::vector<Piece> Follower::applyScatter(Operation *whole, Operation *local) {
   auto scatter = cast<nn::ScatterAddOp>(local);
   auto onto = cast<nn::ScatterAddOp>(whole);
   std::vector<Piece> terms;
-  if (scatter.getDim() != onto.getDim() ||
-      scatter.getBatchDims() != onto.getBatchDims() ||
-      (!matchPattern(logical.rootOf(onto.getInit()), m_AnyZeroFloat()) &&
-       !matchPattern(logical.rootOf(onto.getInit()), m_Zero())))
+  if (!holds(Premise::ScattersAlongSameDim,
+             scatter.getDim() == onto.getDim() &&
+                 scatter.getBatchDims() == onto.getBatchDims()) ||
+      !holds(Premise::ScattersOntoZeros,
+             matchPattern(logical.rootOf(onto.getInit()), m_AnyZeroFloat()) ||
+                 matchPattern(logical.rootOf(onto.getInit()), m_Zero())))
     return terms;
   Operands operands = {
       {makeFree(logical.rootOf(onto.getInit()))},
@@ -74,17 +76,21 @@ std::optional<std::vector<Dim>> equivalence::joinDims(ArrayRef<Dim> lhs,
   std::vector<Dim> joined;
   for (auto [a, b, size] : llvm::zip_equal(lhs, rhs, shapeOf(whole))) {
     // Axes may split the same in two orders.
-    if (!a.free && !b.free && !a.isSplitLike(b) &&
-        !maker.inMeshOrder(a, size).isSplitLike(maker.inMeshOrder(b, size)))
+    if (!a.free && !b.free &&
+        !holds(Premise::TermsSplitAlike,
+               a.isSplitLike(b) || maker.inMeshOrder(a, size).isSplitLike(
+                                       maker.inMeshOrder(b, size))))
       return std::nullopt;
     joined.push_back(a.free ? b : a);
-    joined.back().zeros = a.zeros && b.zeros;
+    joined.back().zeros =
+        (a.zeros && b.zeros) ||
+        ((a.zeros || b.zeros) && isLeftOut(Premise::TermsPaddedWithZeros));
     joined.back().extreme.reset();
   }
   llvm::SmallDenseSet<StringAttr> used;
   for (const Dim &dim : joined)
     for (StringAttr axis : dim.axes)
-      if (!used.insert(axis).second)
+      if (!holds(Premise::TermsSplitOneDim, used.insert(axis).second))
         return std::nullopt;
   return joined;
 }
@@ -103,7 +109,9 @@ std::vector<Piece> Follower::addTerms(ArrayRef<Piece> lhs,
       for (const Piece &b : rhs) {
         bool adds = (left == a.logical && right == b.logical) ||
                     (left == b.logical && right == a.logical);
-        if (!adds || a.partial != b.partial || !a.isSum() || !b.isSum())
+        if (!adds ||
+            !holds(Premise::TermsOverSameAxes, a.partial == b.partial) ||
+            !holds(Premise::TermsAreAdded, a.isSum() && b.isSum()))
           continue;
         std::optional<std::vector<Dim>> dims =
             joinDims(a.dims, b.dims, a.logical, maker);
@@ -119,7 +127,7 @@ std::vector<Piece> Follower::addTerms(ArrayRef<Piece> lhs,
 }
 
 /// x + scatter_add(0, i, u) is scatter_add(x, i, u) in one rank's program.
-void Follower::followMerged(Operation *op, Known &result) {
+void Follower::followMergedScatter(Operation *op, Known &result) {
   auto scatter = dyn_cast<nn::ScatterAddOp>(op);
   if (!scatter)
     return;
@@ -187,7 +195,7 @@ std::vector<Piece> Follower::findSum(const Terms &terms) {
   };
   std::vector<Reading> readings;
   for (const Piece &piece : terms.front())
-    if (piece.isSum())
+    if (holds(Premise::TermsAreAdded, piece.isSum()))
       readings.push_back({piece, {piece.logical}});
   for (const std::vector<Piece> &term : ArrayRef(terms).drop_front()) {
     std::vector<Reading> longer;
@@ -195,8 +203,10 @@ std::vector<Piece> Follower::findSum(const Terms &terms) {
       for (const Piece &piece : term) {
         auto dims =
             joinDims(reading.sum.dims, piece.dims, reading.sum.logical, maker);
-        if (!dims || reading.sum.partial != piece.partial || !piece.isSum() ||
-            longer.size() == kReadings)
+        if (!dims || longer.size() == kReadings ||
+            !holds(Premise::TermsOverSameAxes,
+                   reading.sum.partial == piece.partial) ||
+            !holds(Premise::TermsAreAdded, piece.isSum()))
           continue;
         longer.push_back(reading);
         longer.back().sum.dims = *dims;
@@ -224,31 +234,29 @@ Follower::Terms Follower::join(Terms terms) {
 }
 
 /// A sum over micro-batches, and more terms.
-bool Follower::followSum(Operation *op, Known &result) {
+void Follower::followSum(Operation *op, Known &result) {
   auto sum = llvm::find_if(op->getOperands(),
                            [&](Value each) { return at(each).sum; });
   if (sum != op->operand_end() && isa<nn::MaxOp, nn::MinOp>(op)) {
     const Known before = at(*sum);
     std::vector<Piece> term =
         at(op->getOperand(*sum == op->getOperand(0))).pieces;
-    if (!before.terms.empty() || term.empty())
-      return false;
+    if (!holds(Premise::LargestOfOneTerm, before.terms.empty()) || term.empty())
+      return;
     result.sum = before.sum;
     result.terms = {std::move(term)};
     result.combines =
         isa<nn::MaxOp>(op) ? dist::Reduction::max : dist::Reduction::min;
-    return true;
+    return;
   }
   Terms terms;
-  if (sum == op->operand_end() || at(*sum).combines != dist::Reduction::sum ||
+  if (sum == op->operand_end() ||
+      !holds(Premise::SumOfSums, at(*sum).combines == dist::Reduction::sum) ||
       !collectTerms(op, terms) ||
-      llvm::count_if(op->getOperands(),
-                     [&](Value each) { return at(each).sum; }) != 1)
-    return false;
-  // It is added to, not with.
-  if (isa<nn::ScatterAddOp>(op) && op->getOperand(0) != *sum)
-    return false;
+      !holds(Premise::SumAddedOnce,
+             llvm::count_if(op->getOperands(),
+                            [&](Value each) { return at(each).sum; }) == 1))
+    return;
   result.sum = at(*sum).sum;
   result.terms = join(std::move(terms));
-  return true;
 }

@@ -26,11 +26,13 @@ void Follower::followTerms(Operation *op, Known &result) {
 }
 
 /// Whether an op is linear in one operand alone, whatever the others are.
-static bool isLinearIn(Operation *op, unsigned operand) {
+static bool isLinearIn(Operation *op, unsigned operand, Premise premise) {
   if (isa<nn::ReshapeOp>(op))
     return true;
   std::optional<OpMap> map = getOpMap(op);
-  return map && llvm::is_contained(map->linear, std::vector<unsigned>{operand});
+  return holds(
+      premise,
+      map && llvm::is_contained(map->linear, std::vector<unsigned>{operand}));
 }
 
 /// Where the logical program does this to a sum, it may be done to each term.
@@ -46,7 +48,8 @@ bool Follower::distribute(Operation *op) {
     for (const Piece &piece : pieces)
       for (Operation *reader :
            logical.findReadersOfSums(op->getName(), piece.logical)) {
-        if (!agree(reader, op) || !isLinearIn(reader, number) ||
+        if (!agree(reader, op) ||
+            !isLinearIn(reader, number, Premise::LinearInSum) ||
             !logical.isSumOf(reader->getOperand(number), piece.logical))
           continue;
         logical.distribute(reader, number, piece.logical);
@@ -54,6 +57,17 @@ bool Follower::distribute(Operation *op) {
       }
   }
   return found;
+}
+
+/// Where the program has the op of a sum, it may be done to each term. What
+/// puts zeros behind elements, or takes them off, may be though it is followed;
+/// so may anything that is done to what is two values of the program.
+void Follower::followDistributed(Operation *op, Known &result) {
+  bool isOfProgram = result.pieces.size() > piecesBeforeMap;
+  if ((!isFollowed(op) || isa<nn::PadOp>(op) ||
+       (isa<nn::SliceOp>(op) && !isOfProgram) || readsSeveral(op)) &&
+      distribute(op))
+    applyMaps(op);
 }
 
 /// What a view of a sum is cut out of, or padded as, may be cut or padded term
@@ -78,7 +92,7 @@ bool Follower::distributeViews(Operation *op) {
     add(piece.logical, false);
   auto move = [&](Moved from, OperationName name, bool isCut) {
     for (Operation *reader : logical.findReadersOfSums(name, from.term)) {
-      if (!isLinearIn(reader, 0) ||
+      if (!isLinearIn(reader, 0, Premise::CutIsLinear) ||
           !logical.isSumOf(reader->getOperand(0), from.term))
         continue;
       logical.distribute(reader, 0, from.term);
@@ -101,6 +115,12 @@ bool Follower::distributeViews(Operation *op) {
   return found;
 }
 
+/// What is cut out of a view of a sum, or padded, is so term by term.
+void Follower::followPartsOfTerms(Operation *op, Known &result) {
+  if (distributeViews(op))
+    followParts(op, result);
+}
+
 /// What is done to a sum that the logical program has nowhere is done to each
 /// of its terms.
 void Follower::followEachTerm(Operation *op, Known &result) {
@@ -108,8 +128,9 @@ void Follower::followEachTerm(Operation *op, Known &result) {
     Known &what = at(operand.get());
     // A product of a sum with itself is no sum of the terms' products.
     if (what.terms.empty() || what.sum ||
-        llvm::count(op->getOperands(), operand.get()) != 1 ||
-        !isLinearIn(op, operand.getOperandNumber()))
+        !holds(Premise::EachTermReadOnce,
+               llvm::count(op->getOperands(), operand.get()) == 1) ||
+        !isLinearIn(op, operand.getOperandNumber(), Premise::LinearInTerms))
       continue;
     Known &made = at(op->getResult(0));
     const Known whole = what;

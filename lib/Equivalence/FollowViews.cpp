@@ -72,7 +72,10 @@ void Follower::addPieces(const View &view, Value value, Known &result) {
 }
 
 void Follower::followView(Operation *op, Known &result) {
-  if (!isa<nn::ReshapeOp, nn::TransposeOp>(op))
+  // A reshape that is followed has taken equal elements for split in one way.
+  if (!isa<nn::ReshapeOp, nn::TransposeOp>(op) ||
+      (isFollowed(op) &&
+       (isa<nn::TransposeOp>(op) || !holdsSeveralWays(op->getOperand(0)))))
     return;
   for (View view : getViews(op->getOperand(0))) {
     if (auto transpose = dyn_cast<nn::TransposeOp>(op))

@@ -44,28 +44,34 @@ bool Logical::isForGradients(Value root) {
   return forGradients[root] = all;
 }
 
-LogicalResult Follower::checkWire(dist::CollectiveOpInterface op,
-                                  const Known &result) {
+/// Concludes nothing: `why` says what keeps a rounding from being one that the
+/// program declares.
+void Follower::followWire(Operation *collective, Known &result) {
+  auto op = cast<dist::CollectiveOpInterface>(collective);
   std::optional<Type> wire = op.getWireType();
   if (!wire)
-    return success();
-  auto refuse = [&](const Twine &what) {
-    return op.emitError() << "does not follow from the logical program: "
-                          << what;
-  };
+    return;
   if (*wire != logical.getWire()) {
-    InFlightDiagnostic error = refuse("sends ") << *wire << ", expected ";
+    llvm::raw_string_ostream found(why);
+    found << "sends '" << *wire << "', expected ";
     if (logical.getWire())
-      return error << logical.getWire() << ", which it declares for gradients";
-    return error << "its own type: no rounding of gradients is declared";
+      found << "'" << logical.getWire() << "', which it declares for gradients";
+    else
+      found << "its own type: no rounding of gradients is declared";
+    return;
   }
   auto kind = op->getAttrOfType<dist::ReductionAttr>("kind");
-  if (!kind || kind.getValue() != dist::Reduction::sum)
-    return refuse("rounds what is no sum");
+  if (!kind || kind.getValue() != dist::Reduction::sum) {
+    why = "rounds what is no sum";
+    return;
+  }
   for (StringAttr axis : op.getAxes().getNames())
-    if (axis.getValue() == dist::MeshOp::kTensorAxis)
-      return refuse("rounds a sum over axis '" + axis.getValue() +
-                    "', whose ranks share the work on a sample");
+    if (axis.getValue() == dist::MeshOp::kTensorAxis) {
+      why = ("rounds a sum over axis '" + axis.getValue() +
+             "', whose ranks share the work on a sample")
+                .str();
+      return;
+    }
   auto isForGradients = [&](const Piece &piece) {
     return logical.isForGradients(piece.logical);
   };
@@ -75,6 +81,5 @@ LogicalResult Follower::checkWire(dist::CollectiveOpInterface op,
   for (const View &view : result.views)
     all &= logical.isForGradients(view.root);
   if (!all)
-    return refuse("rounds a sum that not only gradients are made of");
-  return success();
+    why = "rounds a sum that not only gradients are made of";
 }

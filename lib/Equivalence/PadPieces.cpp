@@ -65,22 +65,25 @@ LogicalResult PieceMaker::passPadding(Operation *logical, const OpMap &map,
     if (!splits[index] || splits[index]->padding == 0)
       continue;
     if (llvm::is_contained(map.reduced, index)) {
-      if (ignoresPadding(logical, *splits[index]))
+      if (holds(Premise::ReducedPaddingIsNeutral,
+                ignoresPadding(logical, *splits[index])))
         continue;
       bool isExtreme = reduce && reduce.getKind() != nn::ReductionKind::sum;
       why = std::string("takes in padding that is not known to ") +
             (isExtreme ? "change nothing" : "be 0");
       return failure();
     }
-    if (!isElementwise && !reduce &&
-        !isa<nn::BroadcastOp, nn::TransposeOp, nn::MatmulOp, nn::SliceOp,
-             nn::PadOp>(logical)) {
+    if (!holds(Premise::PaddingStays,
+               isElementwise || reduce ||
+                   isa<nn::BroadcastOp, nn::TransposeOp, nn::MatmulOp,
+                       nn::SliceOp, nn::PadOp>(logical))) {
       why = "does not leave padding where it is";
       return failure();
     }
     // The other operand's elements may be anything, and so may what is put
     // behind those of another dimension.
-    if (isa<nn::MatmulOp, nn::PadOp>(logical)) {
+    if (isa<nn::MatmulOp, nn::PadOp>(logical) &&
+        !isLeftOut(Premise::OthersMeetNoZeros)) {
       splits[index]->zeros = false;
       splits[index]->extreme.reset();
     }
@@ -94,7 +97,8 @@ LogicalResult PieceMaker::passPadding(Operation *logical, const OpMap &map,
           std::optional<APFloat> number = getNumber(piece.logical);
           zeros.push_back(dim.free ? number && number->isZero() : dim.zeros);
         }
-    splits[index]->zeros = makesZeros(logical, zeros);
+    splits[index]->zeros =
+        holds(Premise::ZerosMakeZeros, makesZeros(logical, zeros));
   }
   return success();
 }
@@ -105,8 +109,10 @@ static bool cutsPadding(nn::SliceOp slice, const Piece &piece) {
   for (auto [dim, size] : llvm::enumerate(shapeOf(slice.getInput()))) {
     const Dim &held = piece.dims[dim];
     int64_t kept = size - held.padding;
-    if (slice.getStarts()[dim] != 0 || slice.getSteps()[dim] != 1 ||
-        slice.getSizes()[dim] != kept || (held.padding && !held.axes.empty()))
+    if (!holds(Premise::CutKeepsTheRest, slice.getStarts()[dim] == 0 &&
+                                             slice.getSteps()[dim] == 1 &&
+                                             slice.getSizes()[dim] == kept) ||
+        !holds(Premise::CutOnOneRank, !held.padding || held.axes.empty()))
       return false;
   }
   return true;
@@ -116,12 +122,14 @@ static bool cutsPadding(nn::SliceOp slice, const Piece &piece) {
 static std::optional<Piece> pad(nn::PadOp op, Piece piece) {
   for (auto [dim, size] : llvm::enumerate(op.getHigh())) {
     Dim &held = piece.dims[dim];
-    if (op.getLow()[dim] != 0)
+    if (!holds(Premise::PutBehind, op.getLow()[dim] == 0))
       return std::nullopt;
     if (size == 0)
       continue;
     bool isAll = shapeOf(op.getInput())[dim] == shapeOf(piece.logical)[dim];
-    if ((held.free && !isAll) || !held.axes.empty() || !held.isPlain())
+    if (!holds(Premise::PutBehindAll,
+               (!held.free || isAll) && held.axes.empty()) ||
+        !holds(Premise::PutBehindInOrder, held.isPlain()))
       return std::nullopt;
     held.free = false; // what follows is something else
     held.padding = size;
@@ -130,33 +138,40 @@ static std::optional<Piece> pad(nn::PadOp op, Piece piece) {
   return piece;
 }
 
-void Follower::followPadding(Operation *op, Known &result) {
-  followFilled(op, result);
-  if (auto slice = dyn_cast<nn::SliceOp>(op)) {
-    for (Piece piece : at(slice.getInput()).pieces) {
-      if (llvm::all_of(piece.dims,
-                       [](const Dim &dim) { return dim.padding == 0; }) ||
-          !cutsPadding(slice, piece))
-        continue;
-      for (Dim &dim : piece.dims)
-        if (dim.padding)
-          dim = Dim();
-      insert(result.pieces, piece);
-    }
-  } else if (auto padding = dyn_cast<nn::PadOp>(op);
-             padding && at(padding.getValue()).isZero()) {
-    const Known &from = at(padding.getInput());
-    if (from.isZero())
-      result.splat = from.splat;
-    std::vector<Piece> pieces = from.pieces;
-    if (from.splat)
-      for (Operation *constant : logical.getSources(OperationName(
-               nn::ConstantOp::getOperationName(), op->getContext())))
-        for (const Piece &piece :
-             hold(padding.getInput(), constant->getResult(0)))
-          insert(pieces, piece);
-    for (const Piece &piece : pieces)
-      if (std::optional<Piece> padded = pad(padding, piece))
-        insert(result.pieces, *padded);
+/// What takes off padding, and nothing else, leaves the value.
+void Follower::followPaddingCut(Operation *op, Known &result) {
+  auto slice = dyn_cast<nn::SliceOp>(op);
+  if (!slice)
+    return;
+  for (Piece piece : at(slice.getInput()).pieces) {
+    if (llvm::all_of(piece.dims,
+                     [](const Dim &dim) { return dim.padding == 0; }) ||
+        !cutsPadding(slice, piece))
+      continue;
+    for (Dim &dim : piece.dims)
+      if (dim.padding)
+        dim = Dim();
+    insert(result.pieces, piece);
   }
+}
+
+/// What puts zeros behind a value that one rank has all of leaves it the value,
+/// padded.
+void Follower::followPaddingPut(Operation *op, Known &result) {
+  auto padding = dyn_cast<nn::PadOp>(op);
+  if (!padding || !holds(Premise::PutZeros, at(padding.getValue()).isZero()))
+    return;
+  const Known &from = at(padding.getInput());
+  if (from.isZero())
+    result.splat = from.splat;
+  std::vector<Piece> pieces = from.pieces;
+  if (from.splat)
+    for (Operation *constant : logical.getSources(OperationName(
+             nn::ConstantOp::getOperationName(), op->getContext())))
+      for (const Piece &piece :
+           hold(padding.getInput(), constant->getResult(0)))
+        insert(pieces, piece);
+  for (const Piece &piece : pieces)
+    if (std::optional<Piece> padded = pad(padding, piece))
+      insert(result.pieces, *padded);
 }

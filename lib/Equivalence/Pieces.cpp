@@ -2,6 +2,7 @@
 
 #include "Pieces.h"
 
+#include "Rules.h"
 #include "dialects/NN/NN.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -187,14 +188,15 @@ PieceMaker::applyOp(Operation *logical, ArrayRef<Piece> operands,
                                int64_t whole, int64_t part) {
     const Dim &held = operands[number].dims[dim];
     if (index == OpMap::kWhole) {
-      if (!held.free && !held.isPlain()) {
+      if (!holds(Premise::WholeInOrder, held.free || held.isPlain())) {
         why = "expected all of dimension " + std::to_string(dim) +
               " of operand " + std::to_string(number) +
               " in its order and without padding, found " +
               describe(operands[number]);
         return false;
       }
-      return part == whole || notAll(number, dim, whole, part);
+      return holds(Premise::WholeIsThere, part == whole) ||
+             notAll(number, dim, whole, part);
     }
     if (held.free)
       return true;
@@ -204,7 +206,8 @@ PieceMaker::applyOp(Operation *logical, ArrayRef<Piece> operands,
                   held.axes.size() <= splits[index]->axes.size() &&
                   ArrayRef(splits[index]->axes).take_front(held.axes.size()) ==
                       ArrayRef(held.axes);
-    if (!shares && splits[index] && !splits[index]->isSplitLike(held)) {
+    if (!shares && splits[index] &&
+        !holds(Premise::SplitAlike, splits[index]->isSplitLike(held))) {
       why = "expected operand " + std::to_string(number) +
             " to be split like the operands before it, found " +
             describe(operands[number]);
@@ -239,7 +242,7 @@ PieceMaker::applyOp(Operation *logical, ArrayRef<Piece> operands,
   for (const auto &split : splits)
     if (split)
       for (StringAttr axis : split->axes) {
-        if (llvm::is_contained(used, axis))
+        if (!holds(Premise::SplitsOneDim, !llvm::is_contained(used, axis)))
           return fail("axis '" + axis.getValue() +
                       "' splits two of its dimensions");
         used.push_back(axis);
@@ -250,17 +253,19 @@ PieceMaker::applyOp(Operation *logical, ArrayRef<Piece> operands,
     partial.append(operand.partial.begin(), operand.partial.end());
   normalize(partial);
   for (StringAttr axis : partial) {
-    if (llvm::is_contained(used, axis))
+    if (!holds(Premise::SplitsNoTerms, !llvm::is_contained(used, axis)))
       return fail("is partial and split over axis '" + axis.getValue() + "'");
     std::vector<unsigned> terms;
     for (auto [number, operand] : llvm::enumerate(operands))
       if (llvm::is_contained(operand.partial, axis)) {
         terms.push_back(number);
-        if (operand.reduction != dist::Reduction::sum)
+        if (!holds(Premise::TermsAreOfSums,
+                   operand.reduction == dist::Reduction::sum))
           return fail("reads terms of a '" +
                       stringifyReduction(operand.reduction) + "'");
       }
-    if (!llvm::is_contained(map->linear, terms))
+    if (!holds(Premise::LinearInPartial,
+               llvm::is_contained(map->linear, terms)))
       return fail("is not linear in what is partial over axis '" +
                   axis.getValue() + "': a sum is missing");
   }
@@ -376,17 +381,22 @@ PieceMaker::getReadings(Operation *logical, std::vector<Piece> operands,
             part = shapeOf(local->getOperand(number))[dim];
     if (part == whole)
       continue;
-    std::vector<Axes> splits = findSplits(used, whole, part);
     // A reshape may leave the dimension as it is.
     std::vector<std::vector<Piece>> more;
     if (isReshape)
       more = readings;
-    for (const Axes &split : splits)
-      for (std::vector<Piece> reading : readings) {
+    for (const std::vector<Piece> &reading : readings) {
+      // An axis splits one dimension.
+      Axes taken = used;
+      for (const Piece &operand : reading)
+        for (const Dim &each : operand.dims)
+          taken.append(each.axes);
+      for (const Axes &split : findSplits(taken, whole, part)) {
+        std::vector<Piece> &made = more.emplace_back(reading);
         for (auto [number, dim] : places)
-          reading[number].dims[dim] = {split, false};
-        more.push_back(std::move(reading));
+          made[number].dims[dim] = {split, false};
       }
+    }
     readings = std::move(more);
   }
   return readings;
@@ -397,9 +407,10 @@ PieceMaker::getReadings(Operation *logical, std::vector<Piece> operands,
 LogicalResult PieceMaker::permute(dist::PermuteOp op, Piece &piece) {
   Axes group = dropUnits(op.getAxes().getNames());
   // Terms that go to other ranks are others' terms.
-  if (llvm::any_of(group, [&](StringAttr axis) {
-        return llvm::is_contained(piece.partial, axis);
-      }))
+  if (!holds(Premise::ExchangesNoTerms,
+             llvm::none_of(group, [&](StringAttr axis) {
+               return llvm::is_contained(piece.partial, axis);
+             })))
     return failure();
   auto coordinatesOf = [&](int64_t member) {
     llvm::SmallDenseMap<StringAttr, int64_t> coordinates;
@@ -426,8 +437,9 @@ LogicalResult PieceMaker::permute(dist::PermuteOp op, Piece &piece) {
         return;
       for (auto [member, source] : llvm::enumerate(op.getSources()))
         for (size_t dim = 0; dim < piece.dims.size(); ++dim)
-          if (numberOf(target.dims[dim].axes, member) !=
-              numberOf(piece.dims[dim].axes, source))
+          if (!holds(Premise::ExchangesWholeParts,
+                     numberOf(target.dims[dim].axes, member) ==
+                         numberOf(piece.dims[dim].axes, source)))
             return;
       found.push_back(target);
       return;
@@ -467,7 +479,9 @@ FailureOr<Piece> PieceMaker::applyCollective(dist::CollectiveOpInterface op,
   Axes axes = dropUnits(op.getAxes().getNames());
   auto takePartial = [&](dist::Reduction kind) {
     for (StringAttr axis : axes) {
-      if (!llvm::is_contained(piece.partial, axis) || kind != piece.reduction)
+      if (!holds(Premise::CombinesWhatIsPartial,
+                 llvm::is_contained(piece.partial, axis)) ||
+          !holds(Premise::CombinesAsTermsAre, kind == piece.reduction))
         return false;
       llvm::erase(piece.partial, axis);
     }
@@ -476,16 +490,19 @@ FailureOr<Piece> PieceMaker::applyCollective(dist::CollectiveOpInterface op,
     return true;
   };
   auto areFree = [&] {
-    return llvm::none_of(axes, [&](StringAttr axis) {
-      return isSplit(piece, axis) || llvm::is_contained(piece.partial, axis);
-    });
+    return holds(Premise::CutsWhatAllHave,
+                 llvm::none_of(axes, [&](StringAttr axis) {
+                   return isSplit(piece, axis) ||
+                          llvm::is_contained(piece.partial, axis);
+                 }));
   };
   auto takeEnd = [&](int64_t dim) {
     Axes &held = piece.dims[dim].axes;
     if (piece.dims[dim].free)
       return areFree();
     if (held.size() < axes.size() ||
-        ArrayRef(held).take_back(axes.size()) != ArrayRef(axes))
+        !holds(Premise::JoinsMinorAxes,
+               ArrayRef(held).take_back(axes.size()) == ArrayRef(axes)))
       return false;
     held.truncate(held.size() - axes.size());
     return true;
@@ -515,7 +532,12 @@ FailureOr<Piece> PieceMaker::applyCollective(dist::CollectiveOpInterface op,
                      return true;
                    })
                    .Case([&](dist::AllToAllOp all) {
-                     if (!takeEnd(all.getConcatDim()) || !areFree())
+                     // A rank cuts its own part before it gets the others'.
+                     int64_t dim = all.getConcatDim();
+                     if (!holds(Premise::ExchangesTwoDims,
+                                dim != int64_t(all.getSplitDim()) ||
+                                    piece.dims[dim].free) ||
+                         !takeEnd(dim) || !areFree())
                        return false;
                      split(all.getSplitDim());
                      return true;

@@ -3,6 +3,7 @@
 
 #include "Views.h"
 
+#include "Rules.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -434,16 +435,23 @@ static bool split(View &view, unsigned dim, ArrayRef<StringAttr> axes,
   return true;
 }
 
-static bool gather(View &view, unsigned dim, ArrayRef<StringAttr> axes) {
-  for (StringAttr axis : llvm::reverse(axes)) {
+/// Takes the digits that axes split off a view; false if one splits none.
+static bool takeRanks(View &view, ArrayRef<StringAttr> axes,
+                      std::vector<ViewDigit> &taken) {
+  for (StringAttr axis : axes) {
     auto found = llvm::find_if(
         view.ranks, [&](const auto &rank) { return rank.first == axis; });
     if (found == view.ranks.end())
       return false;
-    view.dims[dim].insert(view.dims[dim].begin(), ViewDigit{found->second});
+    taken.push_back(ViewDigit{found->second});
     view.ranks.erase(found);
   }
   return true;
+}
+
+/// Puts them in front of what a rank has along a dimension.
+static void join(View &view, unsigned dim, ArrayRef<ViewDigit> taken) {
+  view.dims[dim].insert(view.dims[dim].begin(), taken.begin(), taken.end());
 }
 
 /// What was split over an axis of the group is split over another one of it.
@@ -458,7 +466,7 @@ static bool permute(View &view, dist::PermuteOp op, PieceMaker &maker) {
     llvm_unreachable("an axis of the group");
   };
   for (StringAttr axis : view.partial)
-    if (llvm::is_contained(group, axis))
+    if (!holds(Premise::ViewIsNoTerm, !llvm::is_contained(group, axis)))
       return false;
   for (auto &[axis, digit] : view.ranks) {
     if (!llvm::is_contained(group, axis))
@@ -482,15 +490,19 @@ bool equivalence::moveView(View &view, dist::CollectiveOpInterface op,
                            PieceMaker &maker) {
   Axes axes = maker.dropUnits(op.getAxes().getNames());
   auto isSame = [&] {
-    return llvm::none_of(axes, [&](StringAttr axis) {
-      return llvm::is_contained(view.partial, axis) ||
-             llvm::any_of(view.ranks,
-                          [&](const auto &rank) { return rank.first == axis; });
-    });
+    return holds(Premise::ViewIsOfAll,
+                 llvm::none_of(axes, [&](StringAttr axis) {
+                   return llvm::is_contained(view.partial, axis) ||
+                          llvm::any_of(view.ranks, [&](const auto &rank) {
+                            return rank.first == axis;
+                          });
+                 }));
   };
   auto complete = [&](dist::Reduction kind) {
     for (StringAttr axis : axes)
-      if (!llvm::is_contained(view.partial, axis) || kind != view.reduction)
+      if (!holds(Premise::ViewIsPartial,
+                 llvm::is_contained(view.partial, axis)) ||
+          !holds(Premise::ViewIsCombinedSo, kind == view.reduction))
         return false;
     llvm::erase_if(view.partial, [&](StringAttr axis) {
       return llvm::is_contained(axes, axis);
@@ -507,14 +519,23 @@ bool equivalence::moveView(View &view, dist::CollectiveOpInterface op,
                split(view, reduce.getDim(), axes, maker);
       })
       .Case([&](dist::AllGatherOp all) {
-        return gather(view, all.getDim(), axes);
+        std::vector<ViewDigit> taken;
+        if (!takeRanks(view, axes, taken))
+          return false;
+        join(view, all.getDim(), taken);
+        return true;
       })
       .Case([&](dist::AllSliceOp slice) {
         return isSame() && split(view, slice.getDim(), axes, maker);
       })
       .Case([&](dist::AllToAllOp all) {
-        return gather(view, all.getConcatDim(), axes) && isSame() &&
-               split(view, all.getSplitDim(), axes, maker);
+        // A rank cuts its own part before it gets the others'.
+        std::vector<ViewDigit> taken;
+        if (!takeRanks(view, axes, taken) || !isSame() ||
+            !split(view, all.getSplitDim(), axes, maker))
+          return false;
+        join(view, all.getConcatDim(), taken);
+        return true;
       })
       .Case([&](dist::PermuteOp permuted) {
         return permute(view, permuted, maker);

@@ -10,6 +10,12 @@
 // of the diagonal, of which a gather makes no rows.
 // REDEFINE: %{case} = diagonal
 // RUN: %{refused}
+// Each rank cuts its own part before the parts are exchanged: joined along the same
+// dimension they are other elements than before. Along another one they are its part of it.
+// REDEFINE: %{case} = shuffled
+// RUN: %{refused}
+// RUN: sed 's/split 0 concat 0/split 1 concat 0/; /all_to_all/s/-> tensor<4x2xf64>/-> tensor<8x1xf64>/; s/return %y : tensor<4x2/return %y : tensor<8x1/; s/-> (tensor<4x2xf64> {dist.layout = #dist.layout<@mesh \[8 by {dp}, 2\]>/-> (tensor<8x1xf64> {dist.layout = #dist.layout<@mesh [8, 2 by {dp}]>/' %t/shuffled.local.mlir > %t/columns.mlir
+// RUN: acc-opt %t/columns.mlir --dist-verify-equivalence=logical=%t/shuffled.train.mlir -o /dev/null
 // The rank's number in a type that has no such number; in one that has it.
 // REDEFINE: %{case} = narrow
 // RUN: %{refused}
@@ -292,6 +298,27 @@ module attributes {accel.phase = "local"} {
     return %y : tensor<1x2x8x4xf64>
   }
   dist.schedule @main_schedule entry @main micro_batches 1 {
+    dist.stage 0 {
+      dist.run @main[0]
+    }
+  }
+}
+
+//--- shuffled.train.mlir
+module attributes {accel.phase = "train"} {
+  func.func @main(%a: tensor<8x2xf64> {nn.input = "a"}) -> (tensor<8x2xf64> {nn.output = "y"}) attributes {nn.entry} {
+    return %a : tensor<8x2xf64>
+  }
+}
+
+//--- shuffled.local.mlir
+module attributes {accel.phase = "local"} {
+  dist.mesh @mesh ["dp" = 2]
+  func.func @main(%a: tensor<4x2xf64> {dist.layout = #dist.layout<@mesh [8 by {dp}, 2]>, nn.input = "a"}) -> (tensor<4x2xf64> {dist.layout = #dist.layout<@mesh [8 by {dp}, 2]>, nn.output = "y"}) attributes {dist.task = #dist.task<forward stage 0>, nn.entry} {
+    %y = dist.all_to_all %a over @mesh {dp} split 0 concat 0 : (tensor<4x2xf64>) -> tensor<4x2xf64>
+    return %y : tensor<4x2xf64>
+  }
+  dist.schedule @s entry @main micro_batches 1 {
     dist.stage 0 {
       dist.run @main[0]
     }
