@@ -91,6 +91,41 @@ countCommands(EntryOp entry, const BufferTable &buffers,
   return kinds;
 }
 
+Captures findCaptures(EntryOp entry, const BufferTable &buffers) {
+  Captures captures;
+  SmallVector<std::string> between; // since the last capture
+  LoopOp inside;
+  entry.walk([&](SegmentOp segment) {
+    if (auto loop = dyn_cast<LoopOp>(segment->getParentOp()); loop != inside) {
+      LoopOp named = loop ? loop : inside;
+      between.push_back("a loop of " + std::to_string(named.getTrips()) +
+                        " turns");
+      inside = loop;
+    }
+    if (!segment.getCapturable()) {
+      for (auto run : segment.getOps<RunOp>()) {
+        BodyOp body = buffers.getBody(run);
+        StringRef why = "its target cannot capture";
+        if (!body.getOps<ReadOp>().empty())
+          why = "reads files";
+        else if (!body.getOps<WriteOp>().empty())
+          why = "writes files";
+        between.push_back(("@" + body.getSymName() + ", which " + why).str());
+      }
+      return;
+    }
+    if (captures.count++ > 0) {
+      if (between.empty())
+        between.push_back("the end of a segment");
+      for (const std::string &split : between)
+        if (!llvm::is_contained(captures.splits, split))
+          captures.splits.push_back(split);
+    }
+    between.clear();
+  });
+  return captures;
+}
+
 /// Bytes of the buffers of a space by role; an alias has none of its own.
 static llvm::MapVector<Role, int64_t> addUpRoles(ProgramOp program,
                                                  Space space) {

@@ -7,6 +7,8 @@
 #include "dialects/Plan/Plan.h"
 #include "mlir/IR/BuiltinOps.h"
 #include <map>
+#include <string>
+#include <vector>
 
 namespace accel::plan {
 
@@ -28,6 +30,14 @@ struct CommandCounts {
 std::map<llvm::StringRef, CommandCounts>
 countCommands(EntryOp entry, const BufferTable &buffers,
               mlir::SymbolTableCollection &symbols);
+
+/// In how many pieces a device that captures replays a call of an entry, one
+/// for each capturable segment, and what stands between two of them.
+struct Captures {
+  int64_t count = 0;
+  std::vector<std::string> splits = {}; ///< each said once
+};
+Captures findCaptures(EntryOp entry, const BufferTable &buffers);
 
 /// Prints, for each program of a module in phase `plan`: the bytes of each
 /// arena with the sizes of its buffers by role (roles that share bytes add up

@@ -49,6 +49,17 @@ static void printJson(ProgramOp program, llvm::json::OStream &out) {
           });
         });
     });
+    out.attributeObject("captures", [&] {
+      for (auto entry : program.getOps<EntryOp>())
+        out.attributeObject(entry.getKind(), [&] {
+          Captures captures = findCaptures(entry, buffers);
+          out.attribute("count", captures.count);
+          out.attributeArray("split_by", [&] {
+            for (const std::string &split : captures.splits)
+              out.value(split);
+          });
+        });
+    });
   });
 }
 
@@ -71,6 +82,14 @@ static void printText(ProgramOp program, llvm::raw_ostream &os) {
     add("all", addUp(kinds));
   }
   table.print(os);
+  os << "captures of one call, where the device has any:\n";
+  for (auto entry : program.getOps<EntryOp>()) {
+    Captures captures = findCaptures(entry, buffers);
+    os << "  " << entry.getKind() << " " << captures.count;
+    for (const std::string &split : captures.splits)
+      os << (split == captures.splits.front() ? ", split by " : "; ") << split;
+    os << "\n";
+  }
 }
 
 LogicalResult report::printCommands(ModuleOp module, llvm::raw_ostream &os,

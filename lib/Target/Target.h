@@ -8,6 +8,7 @@
 #include "dialects/Plan/Plan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,6 +77,11 @@ public:
   virtual int64_t getAlignment(plan::Space space) const = 0;
   /// Where bytes lie that other ranks read or write.
   virtual plan::Space getExchangeSpace() const = 0;
+  /// Where the inputs of all micro-batches lie from the start of a call on, and
+  /// what it gives until its end, so that no file stands between what can be
+  /// captured: the bodies copy from there and to there. None: files are read and
+  /// written between the bodies.
+  virtual std::optional<plan::Space> getFileSpace() const = 0;
   /// How many queues collectives and messages of a rank stand in, whatever
   /// their streams: one is done when all that was enqueued before it in its
   /// queue is, as where each holds the device until its peers come. The streams

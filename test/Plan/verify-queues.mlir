@@ -9,7 +9,7 @@
 // RUN: acc-opt %t/behind-collective.mlir --plan-verify=target=null:queues=1 --verify-diagnostics -o /dev/null
 // RUN: acc-opt %t/same-order.mlir --plan-verify=target=null:queues=1 -o /dev/null
 // RUN: not acc-opt %t/same-order.mlir --plan-verify=target=null:queues=0 2>&1 | FileCheck %s
-// CHECK: error: expected target 'null' or 'null:queues=N', found 'null:queues=0'
+// CHECK: error: expected target 'null', or 'null:' with queues=N, staged or both, found 'null:queues=0'
 
 //--- crossed.mlir
 // Each stage sends on one stream and receives on another. In one queue each

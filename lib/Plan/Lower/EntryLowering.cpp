@@ -95,7 +95,8 @@ LogicalResult EntryLowering::lowerTask(func::FuncOp task) {
     bool isSplit = isOfOneMicroBatch(task.getArgAttr(index, dist::kLayoutAttr));
     BodyOp &read = isSplit ? bodies.read : bodies.readOnce;
     if (!read && (isSplit || !inputs.contains(input)))
-      read = createBody("read_inputs");
+      read = createBody(shared.target.getFileSpace() ? "copy_inputs"
+                                                     : "read_inputs");
   }
   std::string name = "forward";
   if (kind)
@@ -197,12 +198,40 @@ LogicalResult EntryLowering::lowerArgument(func::FuncOp task,
     return success();
   if (isSplit)
     bodies.inputs.push_back(input);
-  BodyOp read = isSplit ? bodies.read : bodies.readOnce;
-  OpBuilder builder = OpBuilder::atBlockEnd(&read.getBody().front());
-  ReadOp::create(builder, argument.getLoc(), Source::input, input, part,
-                 Lowering::getView(shared.lowering.getPlace(argument)),
-                 "compute");
+  readInput(argument.getLoc(), input, type, part,
+            isSplit ? bodies.read : bodies.readOnce, isSplit);
   return success();
+}
+
+/// Reads an input's buffer in `body`, or copies it there from where the target
+/// wants it at the start of the call.
+void EntryLowering::readInput(Location loc, StringAttr input,
+                              RankedTensorType type, PartAttr part, BodyOp body,
+                              bool isSplit) {
+  ViewAttr target = Lowering::getView(Lowering::getWhole(inputs[input], type));
+  OpBuilder builder = OpBuilder::atBlockEnd(&body.getBody().front());
+  std::optional<Space> files = shared.target.getFileSpace();
+  if (!files) {
+    ReadOp::create(builder, loc, Source::input, input, part, target, "compute");
+    return;
+  }
+  BufferOp &buffer = read[input];
+  bool isNew = !buffer;
+  // One of a micro-batch: how many there must be plan-keep-in-flight finds.
+  if (isNew)
+    buffer = shared.lowering.createBuffer(
+        loc, (input.getValue() + ".read").str(), Role::input, *files, type);
+  ViewAttr source = Lowering::getView(Lowering::getWhole(buffer, type));
+  auto copy = CopyOp::create(builder, loc, source, target, "compute");
+  copy->setAttr(kInsertedByAttr, builder.getStringAttr("local-lower-to-plan"));
+  if (!isNew)
+    return;
+  buffer.setPartAttr(part);
+  BodyOp &reads = isSplit ? readAll : readShared;
+  if (!reads)
+    reads = createBody(isSplit ? "read_inputs" : "read_shared_inputs");
+  OpBuilder atStart = OpBuilder::atBlockEnd(&reads.getBody().front());
+  ReadOp::create(atStart, loc, Source::input, input, part, source, "compute");
 }
 
 LogicalResult EntryLowering::writeOutputs(func::FuncOp task,
@@ -218,7 +247,9 @@ LogicalResult EntryLowering::writeOutputs(func::FuncOp task,
     }
     Location loc = value.getLoc();
     Place place = shared.lowering.getContiguous(value, loc);
-    if (place.buffer.getRole() == Role::state && writesStates)
+    if (std::optional<Space> files = shared.target.getFileSpace())
+      place = shared.lowering.copy(place, loc, Role::output, *files);
+    else if (place.buffer.getRole() == Role::state && writesStates)
       place = shared.lowering.copy(place, loc, Role::output);
     if (place.buffer.getRole() == Role::activation)
       place.buffer.setRole(Role::output);
@@ -337,12 +368,34 @@ void EntryLowering::findReaders() {
   }
 }
 
+/// Runs a body once for each micro-batch. The loops of an entry are those of
+/// its schedule, which the proof holds them against: these are runs beside
+/// them.
+static void runOnAll(BodyOp body, int64_t microBatches, RunListWriter &list) {
+  for (int64_t microBatch = 0; microBatch < microBatches; ++microBatch)
+    list.run(body, microBatch);
+}
+
+void EntryLowering::runReads(RunListWriter &list) {
+  list.run(readShared, 0);
+  runOnAll(readAll, schedule ? schedule.getMicroBatches() : 1, list);
+}
+
+void EntryLowering::runWrites(RunListWriter &list) {
+  for (auto &[name, bodies] : tasks)
+    if (shared.target.getFileSpace())
+      runOnAll(bodies.write,
+               bodies.runs > 1 ? int64_t(schedule.getMicroBatches()) : 1, list);
+}
+
 LogicalResult EntryLowering::writeRunList(EntryOp call) {
   RunListWriter list(call, shared.target);
+  runReads(list);
   if (!schedule) {
     TaskBodies &bodies = tasks.front().second;
     bodies.reads = true;
     list.run(bodies, 0);
+    runWrites(list);
     return success();
   }
   stage.walk([&](dist::RunOp run) {
@@ -376,6 +429,7 @@ LogicalResult EntryLowering::writeRunList(EntryOp call) {
     }
   }
   transfers.goOnTo({}, list);
+  runWrites(list);
   // Where others have read a task's inputs before it, nothing reads them again.
   for (auto &[name, bodies] : tasks)
     if (bodies.read &&

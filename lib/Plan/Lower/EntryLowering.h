@@ -40,6 +40,11 @@ private:
   /// Sets `reads` of the stage's tasks.
   void findReaders();
   mlir::LogicalResult writeRunList(EntryOp call);
+  void readInput(mlir::Location loc, mlir::StringAttr input,
+                 mlir::RankedTensorType type, PartAttr part, BodyOp body,
+                 bool isSplit);
+  void runReads(RunListWriter &list);
+  void runWrites(RunListWriter &list);
 
   SharedProgram &shared;
   mlir::func::FuncOp entry;
@@ -50,6 +55,11 @@ private:
   /// By task and argument.
   llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, dist::EdgeOp> edges;
   llvm::StringMap<BufferOp> inputs;
+  /// Of a target that wants files read at the start of a call and written at
+  /// its end: where each input lies then, and the bodies that read what each
+  /// micro-batch has of its own, and what all share.
+  llvm::StringMap<BufferOp> read;
+  BodyOp readAll, readShared;
   llvm::MapVector<mlir::StringAttr, TaskBodies> tasks;
   bool writesStates = false; ///< a task does
   /// The stage's tasks, numbered in the order of their first runs, and of each

@@ -33,7 +33,8 @@ void RunListWriter::run(TaskBodies &bodies, int64_t offset) {
   if (bodies.reads)
     run(bodies.read, offset);
   run(bodies.body, offset);
-  run(bodies.write, offset);
+  if (!target.getFileSpace())
+    run(bodies.write, offset); // else at the end of the call
 }
 
 void RunListWriter::readOnce(TaskBodies &bodies) {

@@ -48,6 +48,8 @@ public:
   /// Ranks are processes: they see nothing of each other's but what is mapped
   /// by all.
   plan::Space getExchangeSpace() const override { return plan::Space::shared; }
+  /// What is read lies where it is used: a copy would be one too many.
+  std::optional<plan::Space> getFileSpace() const override { return {}; }
   /// Threads wait for peers, each stream's for its own.
   int64_t getExchangeQueues() const override { return 0; }
   LogicalResult chooseForms(plan::ProgramOp program) const override {

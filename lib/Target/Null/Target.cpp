@@ -5,14 +5,17 @@
 
 #include "Target.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace mlir;
 using namespace accel;
 
 namespace {
-/// What a text asks for: "null:queues=1".
+/// What a text asks for: "null:queues=1,staged".
 struct Options {
   std::string text;
-  int64_t queues = 0; ///< Target::getExchangeQueues
+  int64_t queues = 0;    ///< Target::getExchangeQueues
+  bool isStaged = false; ///< Target::getFileSpace is `pinned`
 };
 
 class OfNull final : public Target {
@@ -44,6 +47,9 @@ public:
     return plan::Space::device;
   }
   plan::Space getExchangeSpace() const override { return plan::Space::device; }
+  std::optional<plan::Space> getFileSpace() const override {
+    return options.isStaged ? std::optional(plan::Space::pinned) : std::nullopt;
+  }
   int64_t getExchangeQueues() const override { return options.queues; }
   LogicalResult chooseForms(plan::ProgramOp) const override {
     return success();
@@ -78,11 +84,19 @@ private:
 FailureOr<std::unique_ptr<Target>> create(const TargetOptions &options,
                                           TargetTable::EmitError emitError) {
   Options read{options.text};
-  StringRef rest = StringRef(options.text).substr(StringRef("null").size());
-  bool isKnown = rest.consume_front(":queues=");
-  if (!options.text.empty() && options.text != "null" &&
-      (!isKnown || rest.getAsInteger(10, read.queues) || read.queues < 1)) {
-    emitError() << "expected target 'null' or 'null:queues=N', found '"
+  auto [name, list] = StringRef(options.text).split(':');
+  bool isKnown = !StringRef(options.text).ends_with(":");
+  for (StringRef each : llvm::split(list, ',')) {
+    if (each == "staged")
+      read.isStaged = true;
+    else if (each.consume_front("queues="))
+      isKnown &= !each.getAsInteger(10, read.queues) && read.queues > 0;
+    else
+      isKnown &= list.empty();
+  }
+  if (!isKnown) {
+    emitError() << "expected target 'null', or 'null:' with queues=N, staged "
+                   "or both, found '"
                 << options.text << "'";
     return failure();
   }

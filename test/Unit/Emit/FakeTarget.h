@@ -27,6 +27,7 @@ public:
   mlir::LogicalResult chooseForms(plan::ProgramOp) const override {
     return mlir::success();
   }
+  std::optional<plan::Space> getFileSpace() const override { return {}; }
   int64_t getExchangeQueues() const override { return 0; }
   int64_t estimateReserve(plan::ProgramOp, plan::Space) const override {
     return 0;
