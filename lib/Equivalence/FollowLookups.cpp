@@ -41,7 +41,8 @@ std::optional<Follower::Masked> Follower::getMasked(Value value,
   auto select = dyn_cast_if_present<nn::SelectOp>(getFormulaOp(value));
   if (!select)
     select = value.getDefiningOp<nn::SelectOp>();
-  if (!select || !at(select.getOnFalse()).isZero())
+  if (!select ||
+      !holds(Premise::OthersAreZeros, at(select.getOnFalse()).isZero()))
     return std::nullopt;
   SmallVector<int64_t> units(shape.take_front(batch));
   units.append(from - batch, 1);
@@ -107,7 +108,7 @@ std::vector<Piece> Follower::applyOwn(Operation *whole, Operation *local,
     if (table.dims[dim].free)
       table.dims[dim] = split;
   llvm::erase_if(values[0], [&](const Piece &table) {
-    return !(table.dims[dim] == split);
+    return !holds(Premise::TableIsOwnRange, table.dims[dim] == split);
   });
   values.insert(values.begin() + 1,
                 ranges.base ? hold(ranges.base, indices)

@@ -169,10 +169,12 @@ bool IndexRanges::areOwn(Value row, Value own, int64_t size, int64_t ownSize,
         if (low < ownSize && high >= (countsFromEnd ? -ownSize : 0))
           return false;
       } else if (logical >= begin && logical < end) {
-        if (isOwn->offset == 0 || low != logical - begin ||
-            *getAt(*to, range.last) != range.last + counted - begin)
+        if (!holds(Premise::OwnIndicesPointThere,
+                   isOwn->offset != 0 && low == logical - begin &&
+                       *getAt(*to, range.last) == range.last + counted - begin))
           return false;
-      } else if (isOwn->offset != 0 || low < 0 || high >= ownSize) {
+      } else if (!holds(Premise::OthersAreMasked, isOwn->offset == 0) ||
+                 low < 0 || high >= ownSize) {
         return false;
       }
     }

@@ -132,7 +132,9 @@ Tensor RuleProgram::getWhole(Value value) {
           from == element ? draw() : tensor.floats()[from];
     else
       tensor.mutableInts()[element] =
-          from == element ? pick(bounds[value]) : tensor.ints()[from];
+          from == element ? bounds[value].first +
+                                pick(bounds[value].second - bounds[value].first)
+                          : tensor.ints()[from];
     for (size_t dim = at.size(); dim-- > 0;) {
       if (++at[dim] < type.getDimSize(dim))
         break;

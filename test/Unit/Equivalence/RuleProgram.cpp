@@ -56,10 +56,10 @@ Value RuleProgram::add(OpBuilder &builder, Operation *op) {
 }
 
 Value RuleProgram::takeWhole(ArrayRef<int64_t> shape, Type element,
-                             int64_t bound) {
+                             int64_t bound, int64_t least) {
   Value value = wholeFunction.front().addArgument(
       RankedTensorType::get(shape, element), loc);
-  bounds[value] = bound;
+  bounds[value] = {least, bound};
   equal[value].resize(shape.size(), false);
   return value;
 }
@@ -219,14 +219,8 @@ dist::AxesAttr RuleProgram::getAxes(ArrayRef<StringAttr> names) {
   return dist::AxesAttr::get(module->getContext(), all);
 }
 
-void RuleProgram::ask(Operation *op, ArrayRef<RuleId> rules) {
-  if (!isValid)
-    return;
-  ScopedDiagnosticHandler silent(module->getContext(),
-                                 [](Diagnostic &) { return success(); });
+void RuleProgram::begin() {
   if (!follower) {
-    if (wholeFunction.front().mightHaveTerminator())
-      return;
     func::ReturnOp::create(whole, loc);
     wholeFunction.setFunctionType(FunctionType::get(
         module->getContext(), wholeFunction.front().getArgumentTypes(), {}));
@@ -235,6 +229,28 @@ void RuleProgram::ask(Operation *op, ArrayRef<RuleId> rules) {
     for (auto &[value, what] : given)
       follower->at(value) = what.known;
   }
+}
+
+void RuleProgram::follow(Value end) {
+  if (!isValid)
+    return;
+  ScopedDiagnosticHandler silent(module->getContext(),
+                                 [](Diagnostic &) { return success(); });
+  begin();
+  for (Operation &op : localFunction.front()) {
+    if (&op == end.getDefiningOp())
+      break;
+    if (sources.insert(&op).second)
+      (void)follower->follow(&op);
+  }
+}
+
+void RuleProgram::ask(Operation *op, ArrayRef<RuleId> rules) {
+  if (!isValid)
+    return;
+  ScopedDiagnosticHandler silent(module->getContext(),
+                                 [](Diagnostic &) { return success(); });
+  begin();
   for (Operation &before : localFunction.front())
     if (before.getNumOperands() == 0 && sources.insert(&before).second)
       (void)follower->follow(&before);

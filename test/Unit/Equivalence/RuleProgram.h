@@ -26,9 +26,10 @@ public:
   }
   llvm::SmallVector<int64_t> pickShape(int64_t least, int64_t most);
 
-  /// An argument of the logical program; integers are less than `bound`.
+  /// An argument of the logical program; integers are from `least` on, and less
+  /// than `bound`.
   mlir::Value takeWhole(llvm::ArrayRef<int64_t> shape, mlir::Type element,
-                        int64_t bound = 2);
+                        int64_t bound = 2, int64_t least = 0);
   mlir::Value takeWhole(llvm::ArrayRef<int64_t> shape) {
     return takeWhole(shape, f64);
   }
@@ -58,6 +59,9 @@ public:
   /// Asks `rules` of an op, and no others. Of ops that are never asked
   /// constants alone are known.
   void ask(mlir::Operation *op, llvm::ArrayRef<equivalence::RuleId> rules);
+
+  /// Asks all rules of the ops that are before a value's, as the proof does.
+  void follow(mlir::Value end);
 
   enum class Verdict { Nothing, Sound, Unsound, NoProgram };
   /// Whether what has been concluded of the ops asked last is true. `why`:
@@ -108,6 +112,7 @@ private:
   Tensors materialize(const equivalence::Piece &piece,
                       mlir::RankedTensorType type);
   Tensors materialize(mlir::Value argument);
+  void begin();
   void noteEqual(const equivalence::Piece &piece);
   bool evaluateLocal();
   bool isTrue(const equivalence::Piece &piece, const Tensors &tensors);
@@ -132,8 +137,9 @@ private:
     Tensors tensors;
     Tensors sum = {}; ///< over micro-batches, before the terms
   };
-  llvm::MapVector<mlir::Value, Given> given;            ///< local arguments
-  llvm::DenseMap<mlir::Value, int64_t> bounds;          ///< of integers
+  llvm::MapVector<mlir::Value, Given> given; ///< local arguments
+  llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>>
+      bounds;                                           ///< of integers
   llvm::DenseMap<mlir::Value, std::vector<bool>> equal; ///< dims, by argument
   llvm::DenseMap<mlir::Value, Tensor> wholes;
   llvm::DenseMap<mlir::Value, Tensors> locals;

@@ -18,6 +18,7 @@ llvm::ArrayRef<RuleProperty> getSumProperties();
 llvm::ArrayRef<RuleProperty> getMapProperties();
 llvm::ArrayRef<RuleProperty> getMoveProperties();
 llvm::ArrayRef<RuleProperty> getViewProperties();
+llvm::ArrayRef<RuleProperty> getLookupProperties();
 
 } // namespace accel::test
 

@@ -47,7 +47,7 @@ protected:
     std::vector<RuleProperty> all;
     for (ArrayRef<RuleProperty> some :
          {getSumProperties(), getMapProperties(), getMoveProperties(),
-          getViewProperties()})
+          getViewProperties(), getLookupProperties()})
       all.insert(all.end(), some.begin(), some.end());
     return all;
   }
