@@ -95,6 +95,24 @@ LogicalResult GroupedMatmulGradOp::inferReturnTypes(
   return success();
 }
 
+LogicalResult NewtonSchulzOp::inferReturnTypes(MLIRContext *context,
+                                               std::optional<Location> loc,
+                                               NewtonSchulzOp::Adaptor adaptor,
+                                               SmallVectorImpl<Type> &types) {
+  auto input = cast<RankedTensorType>(adaptor.getInput().getType());
+  if (input.getRank() < 2)
+    return emitOptionalError(loc, "expected matrices, found ", input);
+  if (adaptor.getCoefficients().size() != 3)
+    return emitOptionalError(loc, "expected coefficients a, b and c, found ",
+                             adaptor.getCoefficients().size());
+  if (static_cast<int64_t>(adaptor.getSteps()) < 1)
+    return emitOptionalError(loc, "expected at least one step, found ",
+                             static_cast<int64_t>(adaptor.getSteps()));
+  types.push_back(
+      RankedTensorType::get(input.getShape(), input.getElementType()));
+  return success();
+}
+
 LogicalResult DealRowsOp::inferReturnTypes(MLIRContext *context,
                                            std::optional<Location> loc,
                                            DealRowsOp::Adaptor adaptor,

@@ -65,6 +65,31 @@ def NN_GroupedMatmulGradOp : NN_InferredOp<"grouped_matmul_grad"> {
     # "`:` functional-type(operands, results)";
 }
 
+def NN_NewtonSchulzOp : NN_InferredOp<"newton_schulz"> {
+  let summary = "Brings the singular values of matrices near 1";
+  let description = [{
+    Newton and Schulz's iteration of a quintic polynomial, as Muon has it (Jordan
+    et al., 2024, https://kellerjordan.github.io/posts/muon): `steps` times
+    X becomes aX + (bA + cA²)X, where A is XXᵀ; of a matrix with more rows than
+    columns aX + X(bA + cA²), where A is XᵀX. `coefficients` are a, b and c. Each
+    matrix [m, n] of the input [b…, m, n] is one by itself. Converges if no
+    singular value is above 1, which whoever divides by a norm sees to. Products
+    and sums are those of the `nn` ops in the input's type, coefficients
+    included: in bf16 each is rounded.
+
+    `Muon` makes it; `dist-assign-owners` stacks several, and `dist-localize` turns it
+    into products: there is none from phase `local` on.
+
+    ```mlir
+    %y = nn.newton_schulz %x steps 5 coefficients [3.4445, -4.775, 2.0315] : tensor<2x768x3072xbf16>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$input, I64Attr:$steps, DenseF64ArrayAttr:$coefficients);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$input `steps` $steps `coefficients` $coefficients attr-dict `:` "
+    # "custom<OneType>(type($input), type($result))";
+}
+
 def NN_DealRowsOp : NN_InferredOp<"deal_rows"> {
   let summary = "Which rows of some ranks have groups of one of them, and where each goes";
   let description = [{

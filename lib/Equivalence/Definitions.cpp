@@ -1,5 +1,6 @@
 // Ops that one rank's program may say by their definitions, written beside the
-// logical program: what computes the definition computes the op.
+// logical program: what computes the definition computes the op. So is what an
+// op makes of several matrices at once, each of them by itself.
 
 #include "Logical.h"
 
@@ -20,13 +21,23 @@ struct Writer {
   template <typename Op, typename... Args> Value make(Args &&...args) {
     return write(Op::create(builder, loc, std::forward<Args>(args)...));
   }
-  Value splat(ArrayRef<int64_t> shape, Type element, int64_t value) {
+  Value splat(ArrayRef<int64_t> shape, Type element, Attribute number) {
     auto type = RankedTensorType::get(shape, element);
-    Attribute number =
-        isa<FloatType>(element)
-            ? Attribute(builder.getFloatAttr(element, double(value)))
-            : Attribute(builder.getIntegerAttr(element, value));
     return make<nn::ConstantOp>(type, DenseElementsAttr::get(type, number));
+  }
+  Value splat(ArrayRef<int64_t> shape, Type element, int64_t value) {
+    return splat(shape, element,
+                 isa<FloatType>(element)
+                     ? Attribute(builder.getFloatAttr(element, double(value)))
+                     : Attribute(builder.getIntegerAttr(element, value)));
+  }
+  Value scale(Value value, double factor) {
+    Type element = getElementTypeOrSelf(value);
+    return make<nn::MulOp>(value, splat(shapeOf(value), element,
+                                        builder.getFloatAttr(element, factor)));
+  }
+  Value multiply(Value lhs, Value rhs, bool transposeLhs, bool transposeRhs) {
+    return make<nn::MatmulOp>(lhs, rhs, transposeLhs, transposeRhs);
   }
   Value reduce(nn::ReductionKind kind, Value value, int64_t dim) {
     SmallVector<int64_t> rows(shapeOf(value));
@@ -92,16 +103,37 @@ static Value define(Writer &w, nn::CrossEntropyOp op, Value logits,
   return w.make<nn::SelectOp>(ignored, w.splat(rows, element, 0), loss);
 }
 
+/// `steps` times aX + (bA + cA²)X, A being XXᵀ, or, of more rows than columns,
+/// aX + X(bA + cA²) of XᵀX.
+static Value define(Writer &w, nn::NewtonSchulzOp op, Value x) {
+  ArrayRef<double> factors = op.getCoefficients();
+  int64_t rows = shapeOf(x).end()[-2], columns = shapeOf(x).back();
+  bool fromRight = rows > columns;
+  for (uint64_t step = 0; step < op.getSteps(); ++step) {
+    Value square = w.multiply(x, x, fromRight, !fromRight),
+          fourth = w.multiply(square, square, false, false),
+          sum = w.make<nn::AddOp>(w.scale(square, factors[1]),
+                                  w.scale(fourth, factors[2])),
+          product = fromRight ? w.multiply(x, sum, false, false)
+                              : w.multiply(sum, x, false, false);
+    x = w.make<nn::AddOp>(w.scale(x, factors[0]), product);
+  }
+  return x;
+}
+
+/// The op's result, which is the first of its kind.
+Value Logical::write(Operation *op) {
+  if (Operation *same = findSame(op)) {
+    op->destroy();
+    return same->getResult(0);
+  }
+  written.push_back(op);
+  add(op);
+  return op->getResult(0);
+}
+
 void Logical::define(Operation *op) {
-  auto writeOp = [&](Operation *made) {
-    if (Operation *same = findSame(made)) {
-      made->destroy();
-      return same->getResult(0);
-    }
-    written.push_back(made);
-    add(made);
-    return made->getResult(0);
-  };
+  auto writeOp = [&](Operation *made) { return write(made); };
   Writer writer{OpBuilder(op->getContext()), op->getLoc(), writeOp};
   Value is;
   if (auto softmax = dyn_cast<nn::SoftmaxOp>(op))
@@ -109,6 +141,37 @@ void Logical::define(Operation *op) {
   else if (auto loss = dyn_cast<nn::CrossEntropyOp>(op))
     is = ::define(writer, loss, rootOf(loss.getLogits()),
                   rootOf(loss.getLabels()));
+  else if (auto iterations = dyn_cast<nn::NewtonSchulzOp>(op))
+    is = ::define(writer, iterations, rootOf(iterations.getInput()));
   if (is)
     sums[is] = op->getResult(0);
+}
+
+void Logical::stack(ArrayRef<nn::NewtonSchulzOp> ops, int64_t zeros) {
+  nn::NewtonSchulzOp first = ops.front();
+  auto writeOp = [&](Operation *made) { return write(made); };
+  Writer writer{OpBuilder(first->getContext()), first->getLoc(), writeOp};
+  Type element = first.getType().getElementType();
+  SmallVector<int64_t> shape = {1};
+  shape.append(llvm::to_vector(first.getType().getShape()));
+  auto asRow = [&](Value matrix) {
+    return writer.make<nn::ReshapeOp>(RankedTensorType::get(shape, element),
+                                      rootOf(matrix));
+  };
+  SmallVector<Value> matrices;
+  for (nn::NewtonSchulzOp op : ops)
+    matrices.push_back(asRow(op.getInput()));
+  if (zeros)
+    matrices.push_back(
+        writer.splat({zeros, shape[1], shape[2]}, element, int64_t(0)));
+  Value results = writer.make<nn::NewtonSchulzOp>(
+      writer.make<nn::ConcatOp>(matrices, /*dim=*/0), first.getSteps(),
+      first.getCoefficients());
+  define(results.getDefiningOp());
+  SmallVector<int64_t> starts(3, 0), steps(3, 1);
+  for (auto [number, op] : llvm::enumerate(ops)) {
+    starts[0] = number;
+    Value own = writer.make<nn::SliceOp>(results, starts, shape, steps);
+    roots[own] = rootOf(asRow(op->getResult(0)));
+  }
 }

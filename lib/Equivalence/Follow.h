@@ -189,6 +189,7 @@ private:
   bool distribute(mlir::Operation *op);
   bool distributeViews(mlir::Operation *op);
   bool addViews(mlir::Operation *op);
+  bool stackMatrices(nn::ConcatOp op);
   void applyMaps(mlir::Operation *op);
   llvm::SmallSetVector<mlir::Operation *, 2> getDeals(mlir::Operation *op);
   void applyDealtProduct(mlir::Operation *op, mlir::Operation *deal);

@@ -54,6 +54,11 @@ public:
   /// be looked up then, and the sum of it and the others' is known as the
   /// result of `op`.
   void distribute(mlir::Operation *op, unsigned operand, mlir::Value term);
+  /// What is done to each matrix by itself may be done to a stack of them, with
+  /// so many of zeros behind: writes that, of ops with the same attributes on
+  /// matrices [m, n] of one type. What is cut out of the result is what the ops
+  /// make.
+  void stack(llvm::ArrayRef<nn::NewtonSchulzOp> ops, int64_t zeros);
   /// Whether a value is a root, or made of it by sums and differences.
   bool isSumOf(mlir::Value sum, mlir::Value term) const;
   /// The ops with a name that read a sum, or difference, in which `term` is.
@@ -100,6 +105,7 @@ private:
   void noteSum(mlir::Value root, mlir::Operation *add);
   mlir::Operation *getCombination(mlir::Value root) const;
   mlir::Operation *make(mlir::Operation *like, mlir::ValueRange operands);
+  mlir::Value write(mlir::Operation *op);
 
   llvm::DenseMap<mlir::Value, mlir::Value> roots;
   llvm::DenseMap<size_t, llvm::SmallVector<mlir::Operation *, 1>> hashed;

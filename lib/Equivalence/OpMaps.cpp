@@ -132,6 +132,14 @@ static OpMap getMap(nn::MatmulOp op) {
   return map;
 }
 
+/// Each matrix by itself.
+static OpMap getMap(nn::NewtonSchulzOp op) {
+  OpMap map = getWholeMap(op);
+  for (size_t dim = 0; dim + 2 < map.results[0].size(); ++dim)
+    map.operands[0][dim] = map.results[0][dim] = map.add();
+  return map;
+}
+
 /// Any row may be in any group: all of them stay whole.
 static OpMap getMap(nn::GroupedMatmulOp op) {
   OpMap map = getWholeMap(op);
@@ -390,8 +398,8 @@ std::optional<OpMap> accel::equivalence::getOpMap(Operation *op, bool ownRows) {
       .Case<nn::MatmulOp, nn::ReduceOp, nn::BroadcastOp, nn::TransposeOp,
             nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::LayerNormOp,
             nn::CrossEntropyOp, nn::AttentionOp, nn::AttentionGradOp,
-            nn::GroupedMatmulOp, nn::GroupedMatmulGradOp, nn::TopKOp>(
-          [](auto op) { return getMap(op); })
+            nn::GroupedMatmulOp, nn::GroupedMatmulGradOp, nn::NewtonSchulzOp,
+            nn::TopKOp>([](auto op) { return getMap(op); })
       .Case<nn::GatherOp, nn::GatherNdOp, nn::ScatterAddOp>(
           [&](auto op) { return getMap(op, ownRows); })
       .Case<nn::SoftmaxOp, nn::CumsumOp>(

@@ -422,6 +422,46 @@ def ShardStatesPass : Pass<"dist-shard-states", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def AssignOwnersPass : Pass<"dist-assign-owners", "::mlir::ModuleOp"> {
+  let summary = "Gives each rank the iterations of whole matrices of its own";
+  let description = [{
+    Newton and Schulz's iterations (`nn.newton_schulz`) need whole matrices. Ranks
+    that have pieces of them, or all of each, would all do the same: with ZeRO those
+    that share states, with tensor parallelism those of `tp`. So, of N such ranks, N
+    matrices at a time of one type are stacked, and the stack is split by matrix: a
+    rank gets one from all others' pieces and gives them pieces of the result
+    (`all_to_all`), and does an N-th of the work. Of a type the last ones may be
+    fewer than N: the stack is filled with zeros, and one that would be alone is left
+    to all ranks, which takes as long. A rank has one whole matrix of a stack, and
+    pieces of N.
+
+    Matrices are taken in the order of their updates, of a pipeline's stage each by
+    itself. What is made of those before the last waits for the stack. Matrices that
+    come stacked already (experts) are split by their batch dimensions if ranks
+    divide them, and stay as they are. Comes after `dist-shard-states`, before propagation.
+
+    ```mlir
+    %y = nn.newton_schulz %x steps 5 coefficients [a, b, c] : tensor<8x16xbf16>
+    %y1 = nn.newton_schulz %x1 steps 5 coefficients [a, b, c] : tensor<8x16xbf16>
+    // becomes, for two ranks
+    %0 = nn.reshape %x : (tensor<8x16xbf16>) -> tensor<1x8x16xbf16>
+    %1 = nn.reshape %x1 : (tensor<8x16xbf16>) -> tensor<1x8x16xbf16>
+    %2 = nn.concat %0, %1 dim 0 : …
+    %3 = dist.constraint %2 to <@mesh, [{dp_shard}, {}, {} ]> : tensor<2x8x16xbf16>
+    %4 = nn.newton_schulz %3 steps 5 coefficients [a, b, c] : tensor<2x8x16xbf16>
+    %5 = dist.constraint %4 to <@mesh, [{dp_shard}, {}, {} ]> : tensor<2x8x16xbf16>
+    %6 = nn.slice %5 starts [0, 0, 0] sizes [1, 8, 16] steps [1, 1, 1]
+    %y = nn.reshape %6 : (tensor<1x8x16xbf16>) -> tensor<8x16xbf16>
+    %7 = nn.slice %5 starts [1, 0, 0] sizes [1, 8, 16] steps [1, 1, 1]
+    %y1 = nn.reshape %7 : (tensor<1x8x16xbf16>) -> tensor<8x16xbf16>
+    ```
+  }];
+  let options = [
+    Option<"stage", "stage", "int64_t", "0", "The ZeRO stage: who shares states owns matrices from 1 on">,
+  ];
+  let dependentDialects = ["::accel::dist::DistDialect", "::accel::nn::NNDialect"];
+}
+
 def SliceGradientsPass : Pass<"dist-slice-gradients", "::mlir::ModuleOp"> {
   let summary = "Cuts what is added to gradients, so that sums are in pieces";
   let description = [{

@@ -50,6 +50,8 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
     pm.addPass(createPadStatesPass());
   pm.addPass(createShardStatesPass(options.shardStates));
   record("zero_stage " + std::to_string(stage) + ", by dist-shard-states");
+  // Who computes what no rank has whole, now that it is known who has what.
+  pm.addPass(createAssignOwnersPass({stage}));
   // Decide, then apply: the table is complete before the first type changes.
   pm.addPass(createPropagatePass());
   if (options.explain)

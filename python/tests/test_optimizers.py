@@ -331,6 +331,49 @@ class Optimizers(TrainCase):
         self.assertLess(apart(ours, exact), 3 * rounding)
         self.assertGreater(apart(ours, exact), rounding / 10)
 
+    def test_each_rank_iterates_on_its_own_matrices(self):
+        """Of Newton and Schulz's steps a rank does its share: what a step more costs all ranks
+        together is what it costs one that is alone. Of five matrices for four ranks one is left
+        over, which all of them do; of six for four, two are stacked with zeros."""
+        class Deep(torch.nn.Module):
+            def __init__(self, layers):
+                super().__init__()
+                torch.manual_seed(5)
+                self.table = torch.nn.Embedding(13, 8)
+                self.layers = torch.nn.ModuleList(torch.nn.Linear(8, 8) for _ in range(layers))
+                self.head = torch.nn.Linear(8, 7)
+
+            def forward(self, ids, labels):
+                x = self.table(ids)
+                for layer in self.layers:
+                    x = x + torch.tanh(layer(x))
+                return F.cross_entropy(self.head(x.mean(1)), labels)
+
+        def count(mesh, steps):
+            report = json.loads(self.tool(
+                "acc-opt", self.folder / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
+                "--entries=step", "--optimizer=muon", f"--set=optimizer.ns_steps={steps}",
+                *mesh.split(), "--report=commands", "--json"))
+            return report["programs"][0]["entries"]["step"]["flops"]
+        make, values = CASES["muon"]
+        batch = self.batch(4, 3, 7)
+        for layers, shares in ((4, 1), (5, 2), (6, 2), (8, 2)):
+            module = Deep(layers)
+            self.export(module, batch)
+            step = count("", 6) - count("", 5)
+            for mesh in ("--mesh dp=4 --set zero_stage=1", "--mesh dp=4 --set zero_stage=3",
+                         "--mesh dp_shard=2,tp=2 --set zero_stage=2", "--mesh tp=4"):
+                with self.subTest(layers=layers, mesh=mesh):
+                    self.assertEqual(count(mesh, 6) - count(mesh, 5), step * shares // layers)
+            if layers == 6:
+                for mesh in ("--mesh dp=4 --set zero_stage=3",
+                             "--mesh dp_shard=2,tp=2 --set zero_stage=2"):
+                    with self.subTest(mesh=mesh):
+                        self.assert_trained(
+                            module, batch, ["--optimizer=muon", *settings(**values), *mesh.split()],
+                            lambda m: make([{"named": list(m.named_parameters())}], **values),
+                            steps=50)
+
     def test_what_is_free_of_schedules_is_evaluated_on_averages(self):
         """So is what another layout goes on from, and what is saved if asked for."""
         module, batch = Net(), self.batch(4, 3, 7)

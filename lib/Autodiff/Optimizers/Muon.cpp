@@ -61,30 +61,19 @@ private:
     llvm_unreachable("unknown adjustment");
   }
 
-  /// Singular values near 1: X becomes aX + (bA + cA²)X, A = XXᵀ, of the
-  /// shorter side. In bfloat16, as the original: its products take half as
-  /// long, and a direction needs no more digits; but in float64, which is for
-  /// comparing numbers, in float64.
+  /// Singular values near 1. In bfloat16, as the original: its products take
+  /// half as long, and a direction needs no more digits; but in float64, which
+  /// is for comparing numbers, in float64.
   Value orthogonalise(const NNBuilder &build, Value x, bool isStack) const {
     // Published with the method.
-    constexpr double a = 3.4445, b = -4.7750, c = 2.0315, eps = 1e-7;
-    ArrayRef<int64_t> sizes = NNBuilder::typeOf(x).getShape().take_back(2);
-    bool isTall = sizes[0] > sizes[1];
+    constexpr double coefficients[] = {3.4445, -4.7750, 2.0315}, eps = 1e-7;
     Value norm = build.sqrt(buildSquares(build, x, isStack));
     norm = build.make<nn::MaxOp>(norm, build.splat(eps, norm));
     x = build.div(x, repeat(build, norm, x));
     Type type = NNBuilder::typeOf(x).getElementType();
     if (!type.isF64())
       x = build.cast(x, build.builder.getBF16Type());
-    for (int step = 0; step < steps; ++step) {
-      Value gram = build.matmul(x, x, /*transposeA=*/isTall,
-                                /*transposeB=*/!isTall);
-      Value polynomial = build.add(build.scale(gram, b),
-                                   build.scale(build.matmul(gram, gram), c));
-      Value product =
-          isTall ? build.matmul(x, polynomial) : build.matmul(polynomial, x);
-      x = build.add(build.scale(x, a), product);
-    }
+    x = build.make<nn::NewtonSchulzOp>(x, steps, coefficients);
     return build.cast(x, type);
   }
 

@@ -41,6 +41,64 @@ struct Matmul : EvaluateModel<Matmul, nn::MatmulOp> {
     return success();
   }
 };
+
+/// Coefficients are of the op's type, as the constants of a product are.
+struct NewtonSchulz : EvaluateModel<NewtonSchulz, nn::NewtonSchulzOp> {
+  LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
+                         SmallVectorImpl<Tensor> &results) const {
+    auto iterations = cast<nn::NewtonSchulzOp>(op);
+    SmallVector<double, 3> factors;
+    for (double factor : iterations.getCoefficients())
+      factors.push_back(
+          roundToType(factor, iterations.getType().getElementType()));
+    Tensor result = makeResult(op);
+    llvm::copy(operands[0].floats(), result.mutableFloats().begin());
+    int64_t rows = result.getShape().end()[-2],
+            columns = result.getShape().back();
+    for (int64_t first = 0; first < result.getNumElements();
+         first += rows * columns)
+      for (uint64_t step = 0; step < iterations.getSteps(); ++step)
+        iterate(result.mutableFloats().slice(first, rows * columns), rows,
+                columns, factors);
+    results.push_back(std::move(result));
+    return success();
+  }
+
+private:
+  /// One step, of one matrix.
+  static void iterate(MutableArrayRef<double> matrix, int64_t rows,
+                      int64_t columns, ArrayRef<double> factors) {
+    // X of at most as many rows as columns: the transpose's result is that of
+    // the transpose.
+    int64_t size = std::min(rows, columns), length = std::max(rows, columns);
+    int64_t down = rows > columns ? 1 : columns,
+            along = rows > columns ? columns : 1;
+    auto x = [&](int64_t i, int64_t k) { return matrix[i * down + k * along]; };
+    std::vector<double> gram(size * size), polynomial(size * size),
+        next(matrix.size());
+    for (int64_t i = 0; i < size; ++i)
+      for (int64_t j = 0; j < size; ++j)
+        for (int64_t k = 0; k < length; ++k)
+          gram[i * size + j] += x(i, k) * x(j, k);
+    for (int64_t i = 0; i < size; ++i)
+      for (int64_t j = 0; j < size; ++j) {
+        double square = 0;
+        for (int64_t k = 0; k < size; ++k)
+          square += gram[i * size + k] * gram[k * size + j];
+        polynomial[i * size + j] =
+            factors[1] * gram[i * size + j] + factors[2] * square;
+      }
+    for (int64_t i = 0; i < size; ++i)
+      for (int64_t k = 0; k < length; ++k) {
+        double sum = factors[0] * x(i, k);
+        for (int64_t j = 0; j < size; ++j)
+          sum += polynomial[i * size + j] * x(j, k);
+        next[i * down + k * along] = sum;
+      }
+    llvm::copy(next, matrix.begin());
+  }
+};
+
 /// Whether every row is in a group, or in none; an error at the op otherwise.
 LogicalResult checkGroups(Operation *op, const Tensor &groups, int64_t count) {
   for (int64_t group : groups.ints())
@@ -139,6 +197,7 @@ struct DealRows : EvaluateModel<DealRows, nn::DealRowsOp> {
 void evaluate::attachLinearModels(MLIRContext *context) {
   nn::DealRowsOp::attachInterface<DealRows>(*context);
   nn::MatmulOp::attachInterface<Matmul>(*context);
+  nn::NewtonSchulzOp::attachInterface<NewtonSchulz>(*context);
   nn::GroupedMatmulOp::attachInterface<GroupedMatmul>(*context);
   nn::GroupedMatmulGradOp::attachInterface<GroupedMatmulGrad>(*context);
 }

@@ -1,6 +1,7 @@
 // Matrix products: batch dimensions, rows and columns pass through, the inner
 // dimension is summed over. Of grouped ones any row may be in any group: where
-// ranks have different groups' matrices, rows go to them.
+// ranks have different groups' matrices, rows go to them. Iterations of
+// products are of whole matrices.
 
 #include "DealRows.h"
 #include "Group.h"
@@ -42,6 +43,58 @@ struct MatmulRule
     return rule;
   }
 };
+
+/// Matrices pass through, each of them whole.
+struct NewtonSchulzRule
+    : ShardingRuleOpInterface::ExternalModel<NewtonSchulzRule,
+                                             nn::NewtonSchulzOp> {
+  ShardingRule getShardingRule(Operation *op) const {
+    auto rule = ShardingRule::getWhole(op);
+    ArrayRef<int64_t> batch =
+        cast<nn::NewtonSchulzOp>(op).getInput().getType().getShape().drop_back(
+            2);
+    for (auto [dim, size] : llvm::enumerate(batch))
+      rule.passThrough(size, 0, dim, dim);
+    return rule;
+  }
+
+  /// By its definition, in products, which targets know.
+  LogicalResult localize(Operation *op, OpBuilder &builder, ValueRange operands,
+                         TypeRange types,
+                         SmallVectorImpl<Value> &results) const {
+    auto iterations = cast<nn::NewtonSchulzOp>(op);
+    Location loc = op->getLoc();
+    Value x = operands[0];
+    ArrayRef<int64_t> sizes =
+        cast<RankedTensorType>(x.getType()).getShape().take_back(2);
+    bool isTall = sizes[0] > sizes[1];
+    auto multiply = [&](Value a, Value b, bool transposeA = false,
+                        bool transposeB = false) -> Value {
+      return nn::MatmulOp::create(builder, loc, a, b, transposeA, transposeB);
+    };
+    auto scale = [&](Value value, double factor) -> Value {
+      auto type = cast<RankedTensorType>(value.getType());
+      Attribute number = builder.getFloatAttr(type.getElementType(), factor);
+      return nn::MulOp::create(
+          builder, loc, value,
+          nn::ConstantOp::create(builder, loc,
+                                 DenseElementsAttr::get(type, number)));
+    };
+    ArrayRef<double> factors = iterations.getCoefficients();
+    for (uint64_t step = 0; step < iterations.getSteps(); ++step) {
+      Value gram = multiply(x, x, isTall, !isTall);
+      Value polynomial =
+          nn::AddOp::create(builder, loc, scale(gram, factors[1]),
+                            scale(multiply(gram, gram), factors[2]));
+      Value product =
+          isTall ? multiply(x, polynomial) : multiply(polynomial, x);
+      x = nn::AddOp::create(builder, loc, scale(x, factors[0]), product);
+    }
+    results.push_back(x);
+    return success();
+  }
+};
+
 /// The axes whose ranks have different groups of `matrices`, if they have
 /// different `rows` as well; null if not.
 static dist::AxesAttr findDealingAxes(Value matrices, Value rows) {
@@ -187,4 +240,5 @@ void parallel::attachLinearModels(MLIRContext *context) {
   nn::GroupedMatmulOp::attachInterface<GroupedMatmulRule>(*context);
   nn::GroupedMatmulGradOp::attachInterface<GroupedMatmulGradRule>(*context);
   nn::MatmulOp::attachInterface<MatmulRule>(*context);
+  nn::NewtonSchulzOp::attachInterface<NewtonSchulzRule>(*context);
 }

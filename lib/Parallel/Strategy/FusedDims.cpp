@@ -76,7 +76,9 @@ llvm::DenseSet<unsigned> FusedDims::findFixed(func::FuncOp function) const {
   for (const Link &link : links)
     cut[link.op] = link.dim + 1;
   for (Operation &op : function.front()) {
-    if (isa<dist::ConstraintOp, func::ReturnOp>(op))
+    // Iterations on matrices come to the same whatever the order of rows and
+    // columns.
+    if (isa<dist::ConstraintOp, func::ReturnOp, nn::NewtonSchulzOp>(op))
       continue;
     auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
     if (!shardable) {

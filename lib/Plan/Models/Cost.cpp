@@ -64,6 +64,21 @@ struct GroupedMatmulGradCost
   }
 };
 
+/// In each step two products of the matrix with what is of its shorter side,
+/// one of that with itself, and five operations of elements.
+struct NewtonSchulzCost
+    : CostOpInterface::ExternalModel<NewtonSchulzCost, nn::NewtonSchulzOp> {
+  int64_t getFlops(Operation *op) const {
+    auto iterations = cast<nn::NewtonSchulzOp>(op);
+    ArrayRef<int64_t> sizes = iterations.getType().getShape().take_back(2);
+    int64_t all = elements(iterations.getResult());
+    int64_t side = std::min(sizes[0], sizes[1]),
+            grams = all / std::max(sizes[0], sizes[1]) * side;
+    return iterations.getSteps() *
+           (4 * side * all + 2 * side * grams + 2 * all + 3 * grams);
+  }
+};
+
 /// A comparison of each element in each of the `k` rounds.
 struct TopKCost : CostOpInterface::ExternalModel<TopKCost, nn::TopKOp> {
   int64_t getFlops(Operation *op) const {
@@ -132,6 +147,7 @@ void plan::registerCostModels(DialectRegistry &registry) {
     MatmulOp::attachInterface<MatmulCost>(*context);
     GroupedMatmulOp::attachInterface<GroupedMatmulCost>(*context);
     GroupedMatmulGradOp::attachInterface<GroupedMatmulGradCost>(*context);
+    NewtonSchulzOp::attachInterface<NewtonSchulzCost>(*context);
     TopKOp::attachInterface<TopKCost>(*context);
     AttentionOp::attachInterface<AttentionCost>(*context);
     AttentionGradOp::attachInterface<AttentionGradCost>(*context);

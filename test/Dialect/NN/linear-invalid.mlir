@@ -123,3 +123,30 @@ func.func @deal_types(%g: tensor<16xi32>, %r: tensor<i64>) {
   %0:3 = nn.deal_rows %g, %r num_groups 8 ranks 2 room 12 : (tensor<16xi32>, tensor<i64>) -> (tensor<12xi64>, tensor<12xi64>, tensor<8xi64>)
   return
 }
+
+// -----
+
+func.func @newton_schulz_rank(%x: tensor<8xf32>) {
+  // expected-error @below {{expected matrices, found 'tensor<8xf32>'}}
+  // expected-error @below {{'nn.newton_schulz' op failed to infer returned types}}
+  %0 = nn.newton_schulz %x steps 5 coefficients [3.0, -4.0, 2.0] : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @newton_schulz_coefficients(%x: tensor<8x8xf32>) {
+  // expected-error @below {{expected coefficients a, b and c, found 2}}
+  // expected-error @below {{'nn.newton_schulz' op failed to infer returned types}}
+  %0 = nn.newton_schulz %x steps 5 coefficients [3.0, -4.0] : tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @newton_schulz_steps(%x: tensor<8x8xf32>) {
+  // expected-error @below {{expected at least one step, found 0}}
+  // expected-error @below {{'nn.newton_schulz' op failed to infer returned types}}
+  %0 = nn.newton_schulz %x steps 0 coefficients [3.0, -4.0, 2.0] : tensor<8x8xf32>
+  return
+}

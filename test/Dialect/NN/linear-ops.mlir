@@ -30,3 +30,10 @@ func.func @deal(%g: tensor<16xi64>, %r: tensor<i64>) {
   %0:3 = nn.deal_rows %g, %r num_groups 8 ranks 2 room 12 : (tensor<16xi64>, tensor<i64>) -> (tensor<12xi64>, tensor<12xi64>, tensor<8xi64>)
   return
 }
+
+// CHECK-LABEL: @newton_schulz(
+func.func @newton_schulz(%x: tensor<2x8x16xbf16>) {
+  // CHECK: nn.newton_schulz %{{.*}} steps 5 coefficients [3.444500e+00, -4.775000e+00, 2.031500e+00] : tensor<2x8x16xbf16>
+  %0 = nn.newton_schulz %x steps 5 coefficients [3.4445, -4.775, 2.0315] : tensor<2x8x16xbf16>
+  return
+}

@@ -58,18 +58,20 @@ TEST_F(Interfaces, AllHaveAShardingRule) {
 }
 // Dropout is expanded, and stops are dropped, by nn-build-step, before anything
 // asks; products and
-// attention are commands of their own; the marks of gradients and of
-// whole sums are gone by then.
+// attention are commands of their own; iterations are products, the marks of
+// gradients and of whole sums are gone by then.
 TEST_F(Interfaces, AllButCommandsAreKernelSources) {
   expectOnAllBut<KernelSourceOpInterface>(
       {"nn.matmul", "nn.grouped_matmul", "nn.grouped_matmul_grad",
-       "nn.deal_rows", "nn.attention", "nn.attention_grad", "nn.gradient",
-       "nn.complete", "nn.cut", "nn.dropout", "nn.stop_gradient"});
+       "nn.newton_schulz", "nn.deal_rows", "nn.attention", "nn.attention_grad",
+       "nn.gradient", "nn.complete", "nn.cut", "nn.dropout",
+       "nn.stop_gradient"});
 }
 TEST_F(Interfaces, AllButCommandsAreEmitted) {
   expectOnAllBut<ElementSourceOpInterface>(
       {"nn.matmul", "nn.grouped_matmul", "nn.grouped_matmul_grad",
-       "nn.deal_rows", "nn.attention", "nn.attention_grad", "nn.gradient",
-       "nn.complete", "nn.cut", "nn.dropout", "nn.stop_gradient"});
+       "nn.newton_schulz", "nn.deal_rows", "nn.attention", "nn.attention_grad",
+       "nn.gradient", "nn.complete", "nn.cut", "nn.dropout",
+       "nn.stop_gradient"});
 }
 } // namespace

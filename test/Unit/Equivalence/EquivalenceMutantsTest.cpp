@@ -90,6 +90,14 @@ constexpr Setting kGrouped[] = {
     {"dp_shard x tp, shared heads, ZeRO-3", "dp_shard=2,tp=4", 1, 3, false,
      true, Program::Grouped}};
 
+/// Matrices that ranks iterate on for each other (Muon).
+constexpr Setting kOwners[] = {
+    {"owners, ZeRO-1", "dp=2", 2, 1, false, true, Program::Decoder},
+    {"owners, ZeRO-3", "dp=2", 1, 3, false, true, Program::Decoder},
+    {"owners, tp", "tp=2", 1, 0, false, true, Program::Decoder},
+    {"owners, dp_shard x tp, ZeRO-2", "dp_shard=2,tp=2", 1, 2, false, true,
+     Program::Decoder}};
+
 /// Gradients that ranks send as factors, and keep terms of.
 constexpr Setting kFactors[] = {
     {"factors", "dp=2", 1, 0, false, true, Program::Decoder, "",
@@ -349,6 +357,57 @@ TEST_F(EquivalenceTest, RejectsMutantsOfFactors) {
   tryLocals(kFactors, countSeeds(200), tally);
   tally.print();
   EXPECT_GE(tally.count(), 200);
+}
+
+/// What joins matrices, or cuts one out, in dimension 0.
+static SmallVector<Operation *> findStacking(ModuleOp module) {
+  SmallVector<Operation *> found;
+  module.walk([&](Operation *op) {
+    auto concat = dyn_cast<nn::ConcatOp>(op);
+    auto slice = dyn_cast<nn::SliceOp>(op);
+    if ((concat && concat.getDim() == 0 && concat.getType().getRank() == 3) ||
+        (slice && slice.getType().getRank() == 3 &&
+         slice.getInput().getType().getDimSize(0) > 1 &&
+         slice.getSizes()[0] == 1))
+      found.push_back(op);
+  });
+  return found;
+}
+
+TEST_F(EquivalenceTest, RejectsMutantsOfOwners) {
+  Tally tally;
+  unsigned first = 0;
+  for (Setting setting : kOwners) {
+    setting.firstSeed = first += 100000;
+    setting.optimizer = "muon";
+    OwningOpRef<ModuleOp> logical = makeLogical(setting);
+    ASSERT_TRUE(logical);
+    OwningOpRef<ModuleOp> local(logical->clone());
+    ASSERT_TRUE(succeeded(compile(*local, setting, "local")));
+    EXPECT_GE(findStacking(*local).size(), 8u) << setting.name;
+    tryLocal(*logical, setting, countSeeds(60), tally, &Mutator::changeSplits);
+    tryLocal(*logical, setting, countSeeds(60), tally, &Mutator::changeLocal);
+    evaluate::TensorsByName expected;
+    ASSERT_TRUE(
+        succeeded(evaluate::evaluateModule(*logical, inputs, {}, expected)));
+    for (size_t at = 0; at < findStacking(*local).size(); ++at) {
+      OwningOpRef<ModuleOp> mutant(local->clone());
+      Operation *op = findStacking(*mutant)[at];
+      if (auto slice = dyn_cast<nn::SliceOp>(op)) {
+        SmallVector<int64_t> starts(slice.getStarts());
+        starts[0] = (starts[0] + 1) % slice.getInput().getType().getDimSize(0);
+        slice.setStarts(starts);
+      } else {
+        Value joined = op->getOperand(0);
+        op->setOperand(0, op->getOperand(1));
+        op->setOperand(1, joined);
+      }
+      count(*logical, *mutant, expected, "another's matrix", at, tally);
+    }
+  }
+  tally.print();
+  EXPECT_GE(tally.count(), 80);
+  EXPECT_GE(tally.differing["another's matrix"], 20);
 }
 
 TEST_F(EquivalenceTest, RejectsMutantsOfGpt2) {

@@ -422,7 +422,7 @@ LogicalResult MutantsTest::compile(ModuleOp module, const Setting &setting,
   options.to = phase.str();
   options.train = setting.train;
   options.loss = setting.train ? "loss" : "";
-  options.optimizer = setting.train ? "adamw" : "";
+  options.optimizer = setting.train ? setting.optimizer : "";
   if (setting.train)
     options.settings = {"optimizer.lr=0.1", "gradient_clipping=0.5"};
   // Of what is constrained it is in the module.

@@ -26,6 +26,7 @@ struct Setting {
   /// are asked to be split over "tp" as this seed says.
   unsigned constraints = 0;
   unsigned firstSeed = 0; ///< so that settings try different changes
+  const char *optimizer = "adamw";
 };
 
 /// What became of the mutants.

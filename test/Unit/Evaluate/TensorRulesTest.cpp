@@ -48,6 +48,33 @@ TEST_F(TensorRules, GroupedMatmul) {
               ElementsAre(50, 110, 0, 0, 17, 39));
 }
 
+/// Of a diagonal matrix each singular value is iterated on by itself: with a, b
+/// and c of 2, -1 and 1 it is 2s - s³ + s⁵. Each matrix of a batch, wide and
+/// tall; one of one row, which is no diagonal, keeps its direction.
+TEST_F(TensorRules, NewtonSchulz) {
+  const char *op = "nn.newton_schulz %0 steps 1 coefficients [2.0, -1.0, 1.0]";
+  auto f = [](double s) { return 2 * s - s * s * s + s * s * s * s * s; };
+  List wide = {0.5, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0.25, 0};
+  EXPECT_THAT(evaluate(op, {{"2x2x3xf64", wide}}, "2x2x3xf64"),
+              ElementsAre(f(0.5), 0, 0, 0, f(1), 0, f(2), 0, 0, 0, f(0.25), 0));
+  List tall = {0.5, 0, 0, 1, 0, 0};
+  EXPECT_THAT(evaluate(op, {{"3x2xf64", tall}}, "3x2xf64"),
+              ElementsAre(f(0.5), 0, 0, f(1), 0, 0));
+  List twice =
+      evaluate("nn.newton_schulz %0 steps 2 coefficients [2.0, -1.0, 1.0]",
+               {{"1x1xf64", {0.5}}}, "1x1xf64");
+  EXPECT_NEAR(twice[0], f(f(0.5)), 1e-15);
+  // 0.3² + 0.4² = 0.5²
+  List turned = evaluate(op, {{"1x2xf64", {0.3, 0.4}}}, "1x2xf64");
+  EXPECT_NEAR(turned[0], 0.6 * f(0.5), 1e-15);
+  EXPECT_NEAR(turned[1], 0.8 * f(0.5), 1e-15);
+  // Coefficients are numbers of the matrices' type.
+  EXPECT_THAT(
+      evaluate("nn.newton_schulz %0 steps 1 coefficients [3.4445, 0.0, 0.0]",
+               {{"1x1xbf16", {1}}}, "1x1xbf16"),
+      ElementsAre(3.4375));
+}
+
 TEST_F(TensorRules, GroupedMatmulGrad) {
   List x = {1, 2, 3, 4, 5, 6, 7, 8}, y = {1, 10, 100, 1000};
   EXPECT_THAT(
