@@ -429,8 +429,8 @@ def AssignOwnersPass : Pass<"dist-assign-owners", "::mlir::ModuleOp"> {
     that have pieces of them, or all of each, would all do the same: with ZeRO those
     that share states, with tensor parallelism those of `tp`. So, of N such ranks, N
     matrices at a time of one type are stacked, and the stack is split by matrix: a
-    rank gets one from all others' pieces and gives them pieces of the result
-    (`all_to_all`), and does an N-th of the work. Of a type the last ones may be
+    rank gets one from all others' pieces (`all_to_all`), does an N-th of the work, and
+    gives back the result: pieces, or, where parameters are whole, all of it. Of a type the last ones may be
     fewer than N: the stack is filled with zeros, and one that would be alone is left
     to all ranks, which takes as long. A rank has one whole matrix of a stack, and
     pieces of N.
