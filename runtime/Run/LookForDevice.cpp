@@ -13,6 +13,19 @@
 
 namespace accel::rt {
 
+/// Ends the process that has looked. What cannot be told ends it with the
+/// number of the system's error.
+[[noreturn]] static void tell(int pipe, const std::string &why) {
+  for (size_t told = 0; told < why.size();) {
+    ssize_t count = write(pipe, why.data() + told, why.size() - told);
+    if (count > 0)
+      told += static_cast<size_t>(count);
+    else if (errno != EINTR)
+      _exit(errno);
+  }
+  _exit(0);
+}
+
 Status lookForDevice(const DeviceKind &device, const Executable &plan,
                      const std::string &path) {
   int ends[2];
@@ -26,19 +39,18 @@ Status lookForDevice(const DeviceKind &device, const Executable &plan,
                          ": " + systemError(errno));
   if (child == 0) {
     Status status = device.checkMachine(plan, path);
-    std::string why = status.ok() ? std::string() : status.message();
-    bool told = write(writes.get(), why.data(), why.size()) ==
-                static_cast<ssize_t>(why.size());
-    _exit(told ? 0 : 1);
+    tell(writes.get(), status.ok() ? std::string() : status.message());
   }
   writes = FileHandle();
   std::string why;
   char part[512];
-  for (ssize_t count; (count = read(reads.get(), part, sizeof part)) != 0;) {
+  int failed = 0;
+  for (ssize_t count;
+       !failed && (count = read(reads.get(), part, sizeof part)) != 0;) {
     if (count > 0)
       why.append(part, static_cast<size_t>(count));
     else if (errno != EINTR)
-      break;
+      failed = errno;
   }
   int end = 0;
   while (waitpid(child, &end, 0) < 0 && errno == EINTR) {
@@ -48,9 +60,10 @@ Status lookForDevice(const DeviceKind &device, const Executable &plan,
                          " ended by signal " + std::to_string(WTERMSIG(end)) +
                          " (" + strsignal(WTERMSIG(end)) + ")");
   if (WEXITSTATUS(end) != 0)
-    return Status::error("the look for the device " + inQuotes(device.name) +
-                         " ended with exit code " +
-                         std::to_string(WEXITSTATUS(end)));
+    failed = WEXITSTATUS(end);
+  if (failed != 0)
+    return Status::error("cannot look for the device " + inQuotes(device.name) +
+                         ": " + systemError(failed));
   return why.empty() ? Status() : Status::error(why);
 }
 

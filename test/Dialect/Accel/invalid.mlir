@@ -1,6 +1,6 @@
 // RUN: acc-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.parameter_groups', 'accel.unshifted_labels', 'accel.separate_rows', 'accel.batch_dims', 'accel.untrainable', 'accel.gradient_wire', found 'accel.phse'}}
+// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.parameter_groups', 'accel.unshifted_labels', 'accel.reports', 'accel.separate_rows', 'accel.batch_dims', 'accel.untrainable', 'accel.gradient_wire', found 'accel.phse'}}
 module attributes {accel.phse = "nn"} {}
 
 // -----
@@ -147,3 +147,13 @@ module attributes {accel.parameter_groups = [{lr_multiplier = 1.0 : f64, optimiz
 
 // expected-error @below {{expected 'accel.parameter_groups' to be a list of {lr_multiplier = NUMBER, optimizer = "NAME", parameters = ["NAME"], weight_decay = NUMBER, why = {KEY = "SETTING"}}}}
 module attributes {accel.parameter_groups = [{lr_multiplier = 1.0 : f64, optimizer = "sgd", parameters = ["w"], weight_decay = 0.0 : f64, why = {}, more = unit}]} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.reports' to be a list of different names, 'loss' and 'verdict' among them}}
+module attributes {accel.reports = ["loss", "lr"]} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.reports' to be a list of different names, 'loss' and 'verdict' among them}}
+module attributes {accel.reports = ["loss", "verdict", "loss"]} {}
