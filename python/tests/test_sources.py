@@ -151,7 +151,7 @@ class Sources(TrainCase):
         tokens = np.random.default_rng(3).integers(0, WORDS, 15 * LENGTH)
         tokens.astype(np.uint16).tofile(self.folder / "raw.bin")
         rows = torch.from_numpy(tokens.reshape(-1, LENGTH))
-        labels = torch.cat([rows[:, 1:], torch.full((15, 1), -100)], 1)
+        labels = torch.from_numpy(np.append(tokens[1:], -100)).view_as(rows)
         module = Net().double()
         optimizer = torch.optim.SGD(module.parameters(), lr=RATE)
         losses = []
