@@ -79,8 +79,8 @@ public:
   virtual plan::Space getExchangeSpace() const = 0;
   /// Where the inputs of all micro-batches lie from the start of a call on, and
   /// what it gives until its end, so that no file stands between what can be
-  /// captured: the bodies copy from there and to there. None: files are read and
-  /// written between the bodies.
+  /// captured: the bodies copy from there and to there. None: files are read
+  /// and written between the bodies.
   virtual std::optional<plan::Space> getFileSpace() const = 0;
   /// How many queues collectives and messages of a rank stand in, whatever
   /// their streams: one is done when all that was enqueued before it in its

@@ -309,7 +309,8 @@ TEST(NullDevice, RecordsCommandsInOrder) {
   CalmWatcher watcher;
   std::unique_ptr<Streams> streams;
   ASSERT_TRUE(
-      device->makeStreams({{"compute"}, 0, 2, 2}, watcher, streams).ok());
+      device->makeStreams({{"compute"}, nullptr, 0, 2, 2}, watcher, streams)
+          .ok());
   Step fills, copies;
   fills.work = &second;
   fills.microBatch = 3;
