@@ -13,15 +13,18 @@
 
 namespace accel::rt {
 
-/// Ends the process that has looked. What cannot be told ends it with the
-/// number of the system's error.
+/// Added to the number of the system's error with which the process ends that
+/// cannot tell what it has found: lower ones are those of what looks.
+static constexpr int kCannotTell = 100;
+
+/// Ends the process that has looked.
 [[noreturn]] static void tell(int pipe, const std::string &why) {
   for (size_t told = 0; told < why.size();) {
     ssize_t count = write(pipe, why.data() + told, why.size() - told);
     if (count > 0)
       told += static_cast<size_t>(count);
     else if (errno != EINTR)
-      _exit(errno);
+      _exit(kCannotTell + errno);
   }
   _exit(0);
 }
@@ -59,8 +62,12 @@ Status lookForDevice(const DeviceKind &device, const Executable &plan,
     return Status::error("the look for the device " + inQuotes(device.name) +
                          " ended by signal " + std::to_string(WTERMSIG(end)) +
                          " (" + strsignal(WTERMSIG(end)) + ")");
-  if (WEXITSTATUS(end) != 0)
-    failed = WEXITSTATUS(end);
+  if (WEXITSTATUS(end) > kCannotTell)
+    failed = WEXITSTATUS(end) - kCannotTell;
+  else if (WEXITSTATUS(end) != 0)
+    return Status::error("the look for the device " + inQuotes(device.name) +
+                         " ended with exit code " +
+                         std::to_string(WEXITSTATUS(end)));
   if (failed != 0)
     return Status::error("cannot look for the device " + inQuotes(device.name) +
                          ": " + systemError(failed));

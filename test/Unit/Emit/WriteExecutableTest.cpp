@@ -52,7 +52,7 @@ module attributes {accel.phase = "plan"} {
       plan.segment cpu { plan.run @load_states }
     }
     plan.entry @forward {
-      plan.segment cpu capturable { plan.run @forward }
+      plan.segment cpu { plan.run @forward }
     }
   }
 })mlir";
@@ -139,7 +139,7 @@ TEST_F(WriteExecutable, KeepsEverything) {
   EXPECT_EQ(program.buffers[1].source, "w");
   ASSERT_EQ(program.entries[1].loops.size(), 1u);
   const rt::Segment &segment = program.entries[1].loops[0].segments[0];
-  EXPECT_TRUE(segment.capturable);
+  EXPECT_FALSE(segment.capturable);
   EXPECT_EQ(segment.runs[0].microBatch, 0);
 
   const auto &commands = program.bodies[1].commands;

@@ -115,6 +115,10 @@ const OpCase kOps[] = {
      "nn.matmul %0, %1 {transpose_lhs} : (tensor<2x6x4xf32>, "
      "tensor<2x6x8xf32>) -> tensor<2x4x8xf32>",
      "tensor<2x4x8xf32>"},
+    {"newton_schulz", "%0: tensor<2x4x6xf32>",
+     "nn.newton_schulz %0 steps 2 coefficients [1.5, -0.5, 0.25] : "
+     "tensor<2x4x6xf32>",
+     "tensor<2x4x6xf32>"},
     {"grouped_matmul",
      "%0: tensor<8x6xf32>, %1: tensor<3x6x4xf32>, %2: tensor<8xi64>",
      "nn.grouped_matmul %0, %1, %2 : (tensor<8x6xf32>, tensor<3x6x4xf32>, "

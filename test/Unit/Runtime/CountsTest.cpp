@@ -76,6 +76,15 @@ protected:
   void writeFor(const std::string &target) {
     Executable executable = test::tinyExecutable();
     executable.target = target;
+    std::string engine = target.substr(0, target.find(':'));
+    for (Program &program : executable.programs) {
+      for (Body &body : program.bodies)
+        body.engine = engine;
+      for (Entry &entry : program.entries)
+        for (Loop &loop : entry.loops)
+          for (Segment &segment : loop.segments)
+            segment.engine = engine;
+    }
     write(executable);
     std::filesystem::remove(folder / "x.npy");
     options.inputs = options.outputs = "";
