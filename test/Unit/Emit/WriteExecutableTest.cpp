@@ -48,11 +48,15 @@ module attributes {accel.phase = "plan"} {
       plan.wait "reduced"
       plan.write @s[2x2xf32] of [4/dp, 2] -> output "y"
     }
+    plan.body @clear engine cpu {
+      plan.fill @s[2x2xf32] with 0.0
+    }
     plan.entry @load {
       plan.segment cpu { plan.run @load_states }
     }
     plan.entry @forward {
       plan.segment cpu { plan.run @forward }
+      plan.segment cpu capturable { plan.run @clear }
     }
   }
 })mlir";
@@ -138,9 +142,11 @@ TEST_F(WriteExecutable, KeepsEverything) {
   EXPECT_EQ(program.buffers[0].slots, 2);
   EXPECT_EQ(program.buffers[1].source, "w");
   ASSERT_EQ(program.entries[1].loops.size(), 1u);
-  const rt::Segment &segment = program.entries[1].loops[0].segments[0];
-  EXPECT_FALSE(segment.capturable);
-  EXPECT_EQ(segment.runs[0].microBatch, 0);
+  const auto &segments = program.entries[1].loops[0].segments;
+  ASSERT_EQ(segments.size(), 2u);
+  EXPECT_FALSE(segments[0].capturable);
+  EXPECT_TRUE(segments[1].capturable);
+  EXPECT_EQ(segments[0].runs[0].microBatch, 0);
 
   const auto &commands = program.bodies[1].commands;
   ASSERT_EQ(commands.size(), 10u);

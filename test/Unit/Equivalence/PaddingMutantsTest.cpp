@@ -100,9 +100,9 @@ TEST_F(PaddingTest, RejectsMutantsOfRanks) {
     OwningOpRef<ModuleOp> padded = pad(*logical, setting);
     ASSERT_TRUE(padded);
     setting.mesh = ""; // it has one
-    tryLocal(*padded, setting, countSeeds(40), tally, &Mutator::changeSplits);
-    tryLocal(*padded, setting, countSeeds(40), tally, &Mutator::changeLocal);
+    tryLocal(*padded, setting, countSeeds(60), tally, &Mutator::changeSplits);
+    tryLocal(*padded, setting, countSeeds(60), tally, &Mutator::changeLocal);
   }
   tally.print();
-  EXPECT_GE(tally.count(), 35);
+  EXPECT_GE(tally.count(), 40);
 }
