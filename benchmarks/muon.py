@@ -19,7 +19,7 @@ import models
 import train
 import train_peers
 
-# Losses of Muon's first steps: PyTorch rounds Newton and Schulz's iterations to bfloat16, acc does not.
+# Losses of Muon's first steps: both round Newton and Schulz's iterations to bfloat16, not in the same places.
 TOLERANCE = {"fp32": 1e-3, "bf16": 5e-3}
 
 

@@ -99,15 +99,15 @@ def _dynamic_shapes(module, args, kwargs, has_sequence):
     named = {p.name: value for p, value in zip(parameters, args)}
     arguments = {**named, **kwargs}
     lengths = [value.shape[1] for value in arguments.values()
-               if isinstance(value, torch.Tensor) and value.dim() > 1] if has_sequence else []
+               if isinstance(value, torch.Tensor) and value.dim() > 1]
     if has_sequence and not lengths:
         raise Refused("--dynamic-sequence needs an argument with two dimensions")
 
     def mark(value):
         if not isinstance(value, torch.Tensor) or not value.dim():
             return None
-        return {dim: name for dim, name in enumerate(("batch", "sequence"))
-                if dim == 0 or value.shape[1:2] == (*lengths[:1],) != ()}
+        is_row = has_sequence and value.dim() > 1 and value.shape[1] == lengths[0]
+        return {0: "batch", 1: "sequence"} if is_row else {0: "batch"}
     return {name: mark(value) for name, value in arguments.items()}
 
 

@@ -431,7 +431,7 @@ Step Executor::addCrossing(const Step &step) {
 /// What one execution takes of the tape at most: waits for others are in what
 /// the host does.
 static uint64_t spansOf(const Work &work) {
-  return 1 + (work.kind == Work::Kind::Host && !work.isPoison) * Tape::kWaits;
+  return 1 + (work.kind == Work::Kind::Host) * Tape::kWaits;
 }
 
 /// The plan has kept apart what its target cannot capture; how ranks exchange

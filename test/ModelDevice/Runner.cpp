@@ -54,7 +54,7 @@ void Runner::start(size_t number) {
   size_t stream = node.step.stream;
   watcher.begins(stream, work, node.event.microBatch);
   // Commands of the host may wait for those of other streams' ranks.
-  if (work.kind != Work::Kind::Host || work.isPoison) {
+  if (work.kind != Work::Kind::Host) {
     carryOut(number);
     collect(/*waits=*/false);
     return;
@@ -100,7 +100,7 @@ void Runner::collect(bool waits) {
 void Runner::end(size_t number, Status status) {
   const Node &node = nodes[number];
   const Work &work = *node.step.work;
-  numRunning -= work.kind == Work::Kind::Host && !work.isPoison;
+  numRunning -= work.kind == Work::Kind::Host;
   if (!status.ok()) {
     // That another rank ended is no command's failure.
     bool isOurs = status.message() != kAbortedMessage;
