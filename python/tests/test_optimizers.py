@@ -301,8 +301,7 @@ class Optimizers(TrainCase):
                     self.assert_trained(module, batch, [*flags, *mesh.split()], make, steps=50)
 
     def test_muon_rounds_as_its_original(self):
-        """In float32 its iterations are in bfloat16: acc's step is as far from the exact one as
-        PyTorch's, and no nearer."""
+        """In float32, to bfloat16: acc's step is about as far from the exact one as PyTorch's."""
         module, batch = Net(), self.batch(4, 3, 7)
         self.export(module, batch)
         program, saved = self.folder / "m.accx", self.folder / "w.safetensors"

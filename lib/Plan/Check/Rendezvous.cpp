@@ -275,25 +275,25 @@ std::optional<Rendezvous::Held> Rendezvous::findHolder(Held held) {
   });
 }
 
-/// Names the circle in which streams wait for each other.
+/// Names the cycle in which streams wait for each other.
 void Rendezvous::explain(Held held, InFlightDiagnostic &error) {
   SmallVector<Held> path{held};
-  auto circle = path.end();
+  auto cycle = path.end();
   while (true) {
     std::optional<Held> next = findHolder(path.back());
     if (!next)
       return;
-    circle = llvm::find(path, *next);
-    if (circle != path.end())
+    cycle = llvm::find(path, *next);
+    if (cycle != path.end())
       break;
     path.push_back(*next);
   }
-  for (auto each = circle; each != path.end(); ++each) {
+  for (auto each = cycle; each != path.end(); ++each) {
     Stage &stage = stages[each->first];
     auto &[name, stream] = *(stage.streams.begin() + each->second);
     Item &item = stream.head();
     Operation *op = item.isMet() ? item.op : item.open.front().op;
-    const Held &next = std::next(each) == path.end() ? *circle : *(each + 1);
+    const Held &next = std::next(each) == path.end() ? *cycle : *(each + 1);
     Diagnostic &note =
         error.attachNote(op->getLoc())
         << "stream '" << name.getValue() << "' of stage " << each->first
