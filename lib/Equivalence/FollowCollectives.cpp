@@ -9,7 +9,8 @@ using namespace accel::equivalence;
 
 /// Equal elements stay what they are wherever they are sent.
 void Follower::followSent(Operation *op, Known &result) {
-  if (!isa<dist::AllReduceOp, dist::ReduceScatterOp>(op))
+  if (holds(Premise::SentAsTheyAre,
+            !isa<dist::AllReduceOp, dist::ReduceScatterOp>(op)))
     result.splat = at(op->getOperand(0)).splat;
 }
 

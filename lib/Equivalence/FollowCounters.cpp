@@ -106,7 +106,8 @@ void Follower::followSource(Operation *op, Known &result) {
     if (piece.dims.size() ==
             static_cast<size_t>(
                 cast<RankedTensorType>(piece.logical.getType()).getRank()) &&
-        agree(whole, op) && maker.fits(piece, value.getType()))
+        holds(Premise::SameSource, agree(whole, op)) &&
+        maker.fits(piece, value.getType()))
       insert(result.pieces, piece);
   }
 }

@@ -53,14 +53,16 @@ static bool isAll(const Piece &piece) {
          });
 }
 
-static bool isUnpadded(const Piece &piece) {
-  return isAll(piece) && llvm::all_of(piece.dims, [](const Dim &dim) {
-           return dim.padding == 0;
-         });
+/// Whether it is all of a value, and nothing else: of equal elements as many.
+static bool isUnpadded(const Piece &piece, Value held) {
+  return isAll(piece) && shapeOf(piece.logical) == shapeOf(held) &&
+         llvm::all_of(piece.dims,
+                      [](const Dim &dim) { return dim.padding == 0; });
 }
 
 /// The one padded dimension of what a rank holds all of.
-static std::optional<unsigned> getPadded(const Piece &piece) {
+static std::optional<unsigned> getPadded(const Piece &piece,
+                                         std::optional<Premise> all = {}) {
   std::optional<unsigned> padded;
   for (auto [number, dim] : llvm::enumerate(piece.dims))
     if (dim.padding) {
@@ -68,7 +70,8 @@ static std::optional<unsigned> getPadded(const Piece &piece) {
         return std::nullopt;
       padded = number;
     }
-  return isAll(piece) ? padded : std::nullopt;
+  bool isKnown = isAll(piece) || (all && isLeftOut(*all));
+  return isKnown ? padded : std::nullopt;
 }
 
 /// All of a value that nothing is known to be equal in.
@@ -134,7 +137,7 @@ void Follower::followPaddedReshape(Operation *reshape, Known &result) {
   if (!op)
     return;
   for (const Piece &piece : at(op.getInput()).pieces) {
-    std::optional<unsigned> from = getPadded(piece);
+    std::optional<unsigned> from = getPadded(piece, Premise::ReshapesAll);
     if (!from || !maker.fits(piece, op.getInput().getType()))
       continue;
     for (Operation *whole : logical.getReaders(piece.logical)) {
@@ -147,8 +150,10 @@ void Follower::followPaddedReshape(Operation *reshape, Known &result) {
       for (size_t dim = 0; dim < in.size(); ++dim)
         isHeld &= dim == *from || in[dim] == held[dim];
       for (size_t to = 0; isHeld && to < out.size(); ++to) {
-        if (out[to] != in[*from] || countElements(out.take_front(to)) !=
-                                        countElements(in.take_front(*from)))
+        if (out[to] != in[*from] ||
+            !holds(Premise::ReshapesInPlace,
+                   countElements(out.take_front(to)) ==
+                       countElements(in.take_front(*from))))
           continue;
         Piece made = makeAll(logical.rootOf(whole->getResult(0)));
         made.dims[to] = piece.dims[*from];
@@ -160,12 +165,14 @@ void Follower::followPaddedReshape(Operation *reshape, Known &result) {
 }
 
 /// The indices that are checked against the logical size, or none.
-static Value getIndices(Value checked, int64_t size, bool nonNegative) {
+static Value getIndices(Value checked, int64_t size, bool nonNegative,
+                        Premise premise) {
   Operation *op = checked.getDefiningOp();
-  if (getChecked(op) != size ||
-      cast<nn::GatherOp>(op).getNonNegative() != nonNegative)
+  if (!holds(premise,
+             getChecked(op) == size &&
+                 cast<nn::GatherOp>(op).getNonNegative() == nonNegative))
     return nullptr;
-  return op->getOperand(1);
+  return getChecked(op) ? op->getOperand(1) : checked;
 }
 
 /// A lookup in a table with more rows, none of which an index points to.
@@ -178,10 +185,11 @@ void Follower::followPaddedLookup(Operation *op, Known &result) {
   if (tuple && shapeOf(tuple.getIndices()).back() != 1)
     return;
   for (const Piece &table : at(op->getOperand(0)).pieces) {
-    if (getPadded(table) != unsigned(dim))
+    if (getPadded(table, Premise::LooksUpInAll) != unsigned(dim))
       continue;
-    Value indices = getIndices(op->getOperand(1), shapeOf(table.logical)[dim],
-                               gather && gather.getNonNegative());
+    Value indices =
+        getIndices(op->getOperand(1), shapeOf(table.logical)[dim],
+                   gather && gather.getNonNegative(), Premise::LooksUpChecked);
     if (!indices) {
       why = "expected indices that are checked against the logical size";
       continue;
@@ -193,7 +201,8 @@ void Follower::followPaddedLookup(Operation *op, Known &result) {
       Piece made = makeAll(whole->getResult(0));
       for (const Piece &each :
            hold(indices, logical.rootOf(whole->getOperand(1))))
-        if (isUnpadded(each) && maker.fits(made, op->getResult(0).getType()))
+        if (holds(Premise::LooksUpAll, isUnpadded(each, indices)) &&
+            maker.fits(made, op->getResult(0).getType()))
           insert(result.pieces, made);
     }
   }
@@ -202,20 +211,26 @@ void Follower::followPaddedLookup(Operation *op, Known &result) {
 /// What is added to rows of zeros leaves those that no index points to.
 void Follower::followPaddedScatter(Operation *scatter, Known &result) {
   auto op = dyn_cast<nn::ScatterAddOp>(scatter);
-  if (!op || !at(op.getInit()).isZero())
+  if (!op || !holds(Premise::ScattersOntoNothing, at(op.getInit()).isZero()))
     return;
   for (Operation *reader : findScatters(op)) {
     auto whole = cast<nn::ScatterAddOp>(reader);
     Value init = logical.rootOf(whole.getInit());
     int64_t dim = op.getDim(), size = shapeOf(init)[dim];
-    Value indices = getIndices(op.getIndices(), size, /*nonNegative=*/false);
-    if (!agree(whole, op) || !indices || !matchPattern(init, m_AnyZeroFloat()))
+    Value indices = getIndices(op.getIndices(), size, /*nonNegative=*/false,
+                               Premise::ScattersChecked);
+    if (!agree(whole, op) || !indices ||
+        !holds(Premise::ScattersOntoNothing,
+               matchPattern(init, m_AnyZeroFloat())))
       continue;
     Piece made = makeAll(whole->getResult(0));
     made.dims[dim].padding = shapeOf(op.getResult())[dim] - size;
     made.dims[dim].zeros = true;
     auto isHeld = [&](Value value, Value wanted) {
-      return llvm::any_of(hold(value, logical.rootOf(wanted)), isUnpadded);
+      return llvm::any_of(
+          hold(value, logical.rootOf(wanted)), [&](const Piece &piece) {
+            return holds(Premise::ScattersAll, isUnpadded(piece, value));
+          });
     };
     if (isHeld(indices, whole.getIndices()) &&
         isHeld(op.getUpdates(), whole.getUpdates()) &&

@@ -12,7 +12,7 @@ using namespace accel::equivalence;
 static bool areAlike(nn::NewtonSchulzOp lhs, nn::NewtonSchulzOp rhs) {
   return lhs.getType().getShape() == rhs.getType().getShape() &&
          lhs.getType().getElementType() == rhs.getType().getElementType() &&
-         haveSameAttributes(lhs, rhs);
+         holds(Premise::StackedAlike, haveSameAttributes(lhs, rhs));
 }
 
 /// Where the logical program iterates on each of what is joined, matrix by

@@ -2,6 +2,7 @@
 
 #include "OpMaps.h"
 
+#include "Rules.h"
 #include "dialects/NN/NN.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -29,16 +30,18 @@ Value equivalence::getOnlyJoined(Operation *op) {
 Attribute
 equivalence::moveEqual(Operation *op,
                        llvm::function_ref<Attribute(Value)> getElement) {
-  if (!isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp,
-           nn::ConcatOp, nn::PadOp>(op))
+  if (!holds(Premise::OnlyMoved,
+             isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::BroadcastOp,
+                 nn::ConcatOp, nn::PadOp>(op)))
     return {};
   Attribute element;
   for (Value operand :
        llvm::make_filter_range(op->getOperands(), hasElements)) {
     Attribute own = getElement(operand);
-    if (!own || (element && own != element))
+    if (!holds(Premise::AllAreEqual, own && (!element || own == element)))
       return {};
-    element = own;
+    if (own)
+      element = own;
   }
   return element;
 }

@@ -63,6 +63,11 @@ public:
   /// Asks all rules of the ops that are before a value's, as the proof does.
   void follow(mlir::Value end);
 
+  /// Whether anything has been concluded of a value.
+  bool isKnown(mlir::Value value) {
+    return follower && !follower->at(value).isNothing();
+  }
+
   enum class Verdict { Nothing, Sound, Unsound, NoProgram };
   /// Whether what has been concluded of the ops asked last is true. `why`:
   /// which fact is not.

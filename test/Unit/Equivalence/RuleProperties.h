@@ -19,6 +19,8 @@ llvm::ArrayRef<RuleProperty> getMapProperties();
 llvm::ArrayRef<RuleProperty> getMoveProperties();
 llvm::ArrayRef<RuleProperty> getViewProperties();
 llvm::ArrayRef<RuleProperty> getLookupProperties();
+llvm::ArrayRef<RuleProperty> getPaddingProperties();
+llvm::ArrayRef<RuleProperty> getEqualProperties();
 
 } // namespace accel::test
 
