@@ -17,26 +17,27 @@ SEES = {
     "dialects/Plan": "dialects/Dist dialects/NN",
 
     "lib/Names": "",
+    "lib/Cost": "dialects/Dist dialects/Interfaces dialects/NN",
     "lib/Pipeline": "",
     "lib/Onnx": "lib/Names runtime/include",
     "lib/Transforms": "dialects/Interfaces dialects/NN",
     "lib/Import": "dialects/Accel dialects/Interfaces dialects/NN lib/Names lib/Onnx lib/Transforms",
     "lib/Autodiff": "dialects/Accel dialects/Interfaces dialects/NN lib/Names lib/Onnx lib/Transforms",
     "lib/Precision": "dialects/Accel dialects/Interfaces dialects/NN",
-    "lib/Parallel": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Names",
-    "lib/Stages": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Names",
-    "lib/Tasks": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Pipeline lib/Stages",
+    "lib/Parallel": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Cost lib/Names",
+    "lib/Stages": "dialects/Accel dialects/Interfaces dialects/NN lib/Cost lib/Names",
+    "lib/Tasks": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Cost lib/Pipeline",
     "lib/Search": "dialects/Accel dialects/Dist lib/Pipeline",
     "lib/Target": "dialects/Plan",
-    "lib/Plan": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Target",
+    "lib/Plan": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Cost lib/Target",
     "lib/Target/Element": "dialects/Interfaces dialects/NN",
-    "lib/Target/CPU": "dialects/Interfaces dialects/NN dialects/Plan lib/Plan lib/Target lib/Target/Element "
-                      "runtime/Device",
+    "lib/Target/CPU": "dialects/Interfaces dialects/NN dialects/Plan lib/Cost lib/Plan lib/Target "
+                      "lib/Target/Element runtime/Device",
     "lib/Target/Null": "lib/Target",
     "lib/Emit": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Plan lib/Target runtime/include",
-    "lib/Scale": "dialects/Dist dialects/Plan lib/Plan",
-    "lib/Report": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Pipeline lib/Plan "
-                  "lib/Scale lib/Stages",
+    "lib/Scale": "dialects/Dist dialects/Plan lib/Cost lib/Plan",
+    "lib/Report": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Cost lib/Pipeline "
+                  "lib/Plan lib/Scale",
     "lib/Equivalence": "dialects/Accel dialects/Dist dialects/NN dialects/Plan",
     "lib/Evaluate": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan dialects/Tensor "
                     "runtime/include",

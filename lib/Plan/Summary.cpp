@@ -4,7 +4,7 @@
 #include "Summary.h"
 
 #include "dialects/Interfaces/Cost.h"
-#include "dialects/NN/Causal.h"
+#include "lib/Cost/Flops.h"
 #include "lib/Plan/Order/CommandOrder.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/JSON.h"
@@ -15,39 +15,34 @@ namespace accel::plan {
 /// Buffers named one by one in a summary.
 static constexpr size_t kLargestBuffers = 5;
 
-/// Scores that are not hidden.
-template <class AttentionLike> static int64_t countScores(AttentionLike op) {
+/// Of attention or its gradient.
+template <auto count, class AttentionLike>
+static int64_t countAttention(AttentionLike op) {
   ArrayRef<int64_t> query = op.getQuery().getShape();
-  return query[0] * query[1] *
-         accel::countScores(op, query[2], op.getKey().getShape()[2]);
-}
-
-/// As the Cost models of nn.attention and nn.attention_grad count: the
-/// products, and what the softmax takes per score.
-static int64_t countFlops(AttentionOp op) {
-  int64_t width = op.getQuery().getShape()[3],
-          valueWidth = op.getValue().getShape()[3];
-  return countScores(op) * (2 * (width + valueWidth) + 5);
-}
-static int64_t countFlops(AttentionGradOp op) {
-  int64_t width = op.getQuery().getShape()[3],
-          valueWidth = op.getValue().getShape()[3];
-  return countScores(op) * (6 * width + 4 * valueWidth + 6);
+  return count(cost::countScores(op, query, op.getKey().getShape()[2]),
+               query[3], op.getValue().getShape()[3]);
 }
 
 int64_t countFlops(CommandOpInterface command, SymbolTableCollection &symbols) {
   return llvm::TypeSwitch<Operation *, int64_t>(command.getOperation())
       .Case([](GemmOp op) {
-        return 2 * op.getA().getShape().back() * op.getC().getNumElements();
+        return cost::countProductFlops(op.getA().getShape().back(),
+                                       op.getC().getNumElements());
       })
       .Case([](GroupedGemmOp op) {
-        return 2 * op.getA().getShape().back() * op.getC().getNumElements();
+        return cost::countProductFlops(op.getA().getShape().back(),
+                                       op.getC().getNumElements());
       })
       .Case([](GroupedGemmGradOp op) {
-        return 2 * op.getA().getShape().back() * op.getB().getNumElements();
+        return cost::countProductFlops(op.getA().getShape().back(),
+                                       op.getB().getNumElements());
       })
-      .Case([](AttentionOp op) { return countFlops(op); })
-      .Case([](AttentionGradOp op) { return countFlops(op); })
+      .Case([](AttentionOp op) {
+        return countAttention<cost::countAttentionFlops>(op);
+      })
+      .Case([](AttentionGradOp op) {
+        return countAttention<cost::countAttentionGradFlops>(op);
+      })
       .Case([&](KernelOp op) {
         int64_t flops = 0;
         if (auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(

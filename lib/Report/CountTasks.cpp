@@ -6,7 +6,7 @@
 #include "dialects/Interfaces/Cost.h"
 #include "dialects/NN/Chunks.h"
 #include "dialects/NN/NN.h"
-#include "lib/Stages/Work.h"
+#include "lib/Cost/Work.h"
 
 using namespace mlir;
 using namespace accel;
@@ -110,9 +110,9 @@ static double getWorkUpTo(Value value) {
   Operation *maker = value.getDefiningOp();
   if (!maker)
     return 0;
-  double work = stages::getWork(maker);
+  double work = cost::getWork(maker);
   for (Operation *op = maker->getPrevNode(); op; op = op->getPrevNode())
-    work += stages::getWork(op);
+    work += cost::getWork(op);
   return work;
 }
 
@@ -146,7 +146,7 @@ void Counter::countTask(const Home &home) {
   for (Operation &op : task.front().without_terminator()) {
     if (auto cost = dyn_cast<CostOpInterface>(op))
       figure.flops += cost.getFlops();
-    figure.work += stages::getWork(&op);
+    figure.work += cost::getWork(&op);
   }
   if (home.kind == dist::TaskKind::forward)
     nameEnds(home);

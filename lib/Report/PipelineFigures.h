@@ -11,7 +11,7 @@
 namespace accel::report {
 
 /// A task on one micro-batch. Work is that by which a model is cut
-/// (lib/Stages/Work.h).
+/// (lib/Cost/Work.h).
 struct TaskFigures {
   int64_t flops = 0;
   double work = 0;

@@ -2,7 +2,7 @@
 
 #include "PlaySchedule.h"
 
-#include "lib/Stages/Work.h"
+#include "lib/Cost/Work.h"
 
 using namespace mlir;
 using namespace accel;
@@ -189,8 +189,8 @@ static pipeline::Problem makeProblem(const PipelineFigures &figures,
     problem.edges.push_back({ends.first, ends.second});
     problem.costs.edgeBytes.push_back(bytes);
   }
-  problem.costs.secondsPerTransfer = stages::kFlopsPerMessage / unit;
-  problem.costs.secondsPerByte = stages::kFlopsPerByteSent / unit;
+  problem.costs.secondsPerTransfer = cost::kFlopsPerMessage / unit;
+  problem.costs.secondsPerByte = cost::kFlopsPerByteSent / unit;
   for (const ChunkFigures &chunk : figures.chunks) {
     auto get = [&](TaskKind kind) {
       auto found = chunk.tasks.find(getKind(kind));

@@ -47,7 +47,7 @@ mlir::LogicalResult printCommands(mlir::ModuleOp module, llvm::raw_ostream &os,
                                   bool json);
 
 /// What one call of each entry but `load` would take on machines and links as
-/// the file `links` describes them (lib/Scale/Links.h), of a module in phase
+/// the file `links` describes them (lib/Cost/Links.h), of a module in phase
 /// `plan`: its time, and of what; bytes on the links of each level; exchanges
 /// by kind; planned memory. Errors: the file.
 mlir::LogicalResult printScale(mlir::ModuleOp module, llvm::StringRef links,

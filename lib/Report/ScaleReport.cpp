@@ -80,7 +80,7 @@ static void printText(const Scaled &scaled, llvm::raw_ostream &os) {
       continue;
     os << "exchanges:\n";
     std::vector<std::string> head{"kind", "count", "bytes of a rank", "alone"};
-    for (const Level &level : ArrayRef(links.levels).drop_front())
+    for (const cost::Level &level : ArrayRef(links.levels).drop_front())
       head.push_back(level.name + ", one link");
     Table kinds(head);
     for (auto &[name, total] : step.exchanges) {
@@ -145,7 +145,7 @@ LogicalResult report::printScale(ModuleOp module, StringRef links,
                                  llvm::raw_ostream &os, bool json) {
   dist::MeshOp mesh = dist::MeshOp::of(module);
   int64_t ranks = mesh ? mesh.getRankCount() : 1;
-  FailureOr<Links> read = readLinks(links, ranks, module.getContext());
+  FailureOr<Links> read = cost::readLinks(links, ranks, module.getContext());
   if (failed(read))
     return failure();
   auto scale = [&](ProgramOp program) {

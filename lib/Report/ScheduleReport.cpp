@@ -4,8 +4,8 @@
 #include "PlaySchedule.h"
 #include "Reports.h"
 #include "Table.h"
+#include "lib/Cost/Work.h"
 #include "lib/Pipeline/DrawSchedule.h"
-#include "lib/Stages/Work.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
@@ -72,9 +72,9 @@ static void printText(const PipelineFigures &figures,
      << " of it, and for " << round(played.getLongestIdle())
      << " at most between their first task and their last\n"
      << "(in millions of floating-point operations, a byte moved counted as "
-     << int64_t(stages::kFlopsPerByteMoved) << ", a byte sent as "
-     << int64_t(stages::kFlopsPerByteSent) << ", a message as "
-     << int64_t(stages::kFlopsPerMessage) << ")\n";
+     << int64_t(cost::kFlopsPerByteMoved) << ", a byte sent as "
+     << int64_t(cost::kFlopsPerByteSent) << ", a message as "
+     << int64_t(cost::kFlopsPerMessage) << ")\n";
 }
 
 static void printJson(const PipelineFigures &figures,

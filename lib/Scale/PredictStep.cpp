@@ -83,9 +83,7 @@ const Player::Cost &Player::costOf(CommandOpInterface command) {
       bytes += view.getNumElements() * view.getElementBytes();
   });
   cost.flops = countFlops(command, symbols);
-  cost.seconds = links.secondsPerCommand +
-                 std::max(double(cost.flops) / links.flopsPerSecond,
-                          double(bytes) / links.bytesPerSecond);
+  cost.seconds = links.rank.getSeconds(double(cost.flops), double(bytes));
   return cost;
 }
 

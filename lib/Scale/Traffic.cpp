@@ -258,7 +258,7 @@ double TrafficModel::seconds(const Traffic &traffic) const {
   double chunk = std::min(traffic.bytes, chunkBytes(traffic.bytes)),
          slowest = 0, fill = 0;
   for (size_t level : traffic.hops) {
-    const Level &link = links.levels[level];
+    const cost::Level &link = links.levels[level];
     fill += chunk / link.bytesPerSecond;
     slowest = std::max(slowest, chunk / link.bytesPerSecond);
     seconds += link.seconds;

@@ -6,12 +6,14 @@
 #ifndef ACCEL_LIB_SCALE_TRAFFIC_H
 #define ACCEL_LIB_SCALE_TRAFFIC_H
 
-#include "Links.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Cost/Links.h"
 #include <map>
 
 namespace accel::scale {
+
+using cost::Links;
 
 /// Of one exchange, all groups of ranks that make it at once.
 struct Traffic {

@@ -1,17 +1,18 @@
 // Divides the spine of a model into stretches of equal work, or where it is
 // told to, and cuts what crosses from one to another.
 
-#include "BackwardWork.h"
 #include "Balance.h"
 #include "CutNames.h"
 #include "Passes.h"
-#include "Work.h"
 #include "dialects/Interfaces/Cost.h"
 #include "dialects/NN/Chunks.h"
 #include "dialects/NN/Entry.h"
+#include "lib/Cost/BackwardWork.h"
+#include "lib/Cost/Work.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
+using namespace accel::cost;
 
 namespace accel::stages {
 #define GEN_PASS_DEF_CUTFORWARDPASS

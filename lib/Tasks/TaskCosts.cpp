@@ -3,13 +3,13 @@
 #include "TaskCosts.h"
 
 #include "dialects/Interfaces/Cost.h"
-#include "lib/Stages/Work.h"
+#include "lib/Cost/Work.h"
 #include <map>
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::tasks;
-using namespace accel::stages;
+using namespace accel::cost;
 
 static double getBytes(Value value) { return getTensorBytes(value.getType()); }
 

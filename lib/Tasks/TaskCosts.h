@@ -9,7 +9,7 @@
 namespace accel::tasks {
 
 /// The pipeline of an entry whose backwards are divided: of each chunk the work
-/// (lib/Stages/Work.h) of its forward and of both parts of its
+/// (lib/Cost/Work.h) of its forward and of both parts of its
 /// backward, on one rank, micro-batch by micro-batch; of each two chunks what
 /// goes between them. A rank may keep as many micro-batches as there are
 /// stages: what 1F1B keeps on the first.

@@ -9,6 +9,7 @@
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
+using accel::cost::Exchange;
 
 namespace accel::parallel {
 #define GEN_PASS_DEF_LOCALIZEPASS
@@ -196,29 +197,29 @@ Value Localizer::applyStep(OpBuilder &builder, dist::ReshardOp reshard,
   auto kind =
       dist::ShardingAttr::of(reshard.getInput().getType()).getReduction();
   switch (step.kind) {
-  case ReshardStep::AllGather:
+  case Exchange::AllGather:
     return dist::AllGatherOp::create(builder, loc, type, value, symbol,
                                      step.axes, step.dim, TypeAttr())
         .getResult();
-  case ReshardStep::AllSlice:
+  case Exchange::AllSlice:
     return dist::AllSliceOp::create(builder, loc, type, value, symbol,
                                     step.axes, step.dim)
         .getResult();
-  case ReshardStep::AllToAll:
+  case Exchange::AllToAll:
     return dist::AllToAllOp::create(builder, loc, type, value, symbol,
                                     step.axes, step.dim, step.concatDim,
                                     TypeAttr())
         .getResult();
-  case ReshardStep::AllReduce:
+  case Exchange::AllReduce:
     return dist::AllReduceOp::create(builder, loc, type, kind, value, symbol,
                                      step.axes, TypeAttr())
         .getResult();
-  case ReshardStep::ReduceScatter:
+  case Exchange::ReduceScatter:
     return dist::ReduceScatterOp::create(builder, loc, type, kind, value,
                                          symbol, step.axes, step.dim,
                                          TypeAttr())
         .getResult();
-  case ReshardStep::Permute:
+  case Exchange::Permute:
     return dist::PermuteOp::create(builder, loc, type, value, symbol, step.axes,
                                    step.sources, TypeAttr())
         .getResult();

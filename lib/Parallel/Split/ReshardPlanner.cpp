@@ -8,6 +8,7 @@
 
 using namespace mlir;
 using namespace accel;
+using cost::Exchange;
 using namespace accel::parallel;
 
 namespace {
@@ -170,7 +171,7 @@ void Search::expand(int at) {
     for (size_t keep = 0; keep < list.size(); ++keep) {
       State next = state;
       next.dims[dim].truncate(keep);
-      ReshardStep step{ReshardStep::AllGather};
+      ReshardStep step{Exchange::AllGather};
       step.dim = dim;
       reach(at, next, step, ArrayRef<StringAttr>(list).drop_front(keep));
     }
@@ -187,7 +188,7 @@ void Search::expand(int at) {
         State next = state;
         next.dims[dim].truncate(keep);
         llvm::append_range(next.dims[to], moved);
-        ReshardStep step{ReshardStep::AllToAll};
+        ReshardStep step{Exchange::AllToAll};
         step.dim = to;
         step.concatDim = dim;
         reach(at, next, step, moved);
@@ -209,8 +210,7 @@ void Search::expand(int at) {
       next.dims[dim].push_back(axis);
       if (partial)
         llvm::erase(next.partial, axis);
-      ReshardStep step{partial ? ReshardStep::ReduceScatter
-                               : ReshardStep::AllSlice};
+      ReshardStep step{partial ? Exchange::ReduceScatter : Exchange::AllSlice};
       step.dim = dim;
       reach(at, next, step, axis);
     }
@@ -232,7 +232,7 @@ void Search::expand(int at) {
     llvm::erase_if(next.partial, [&](StringAttr axis) {
       return llvm::is_contained(rest, axis);
     });
-    ReshardStep step{ReshardStep::ReduceScatter};
+    ReshardStep step{Exchange::ReduceScatter};
     step.dim = dim;
     reach(at, next, step, rest);
   }
@@ -249,7 +249,7 @@ void Search::expand(int at) {
         over.push_back(axis);
         llvm::erase(next.partial, axis);
       }
-    reach(at, next, {ReshardStep::AllReduce}, over);
+    reach(at, next, {Exchange::AllReduce}, over);
   }
   for (const State &target : rearrangements)
     permute(at, target);
@@ -331,7 +331,7 @@ void Search::permute(int at, const State &goal) {
   std::map<std::vector<int64_t>, std::vector<int64_t>> holders;
   for (int64_t member = group - 1; member >= 0; --member)
     holders[pieceOf(state, member)].push_back(member);
-  ReshardStep step{ReshardStep::Permute};
+  ReshardStep step{Exchange::Permute};
   for (int64_t member = 0; member < group; ++member) {
     std::vector<int64_t> &from = holders[pieceOf(goal, member)];
     step.sources.push_back(from.back());
@@ -364,36 +364,20 @@ ReshardPlan Search::run() {
   llvm_unreachable("gathering everything and slicing always leads to the goal");
 }
 
-double ReshardPlanner::getSeconds(ReshardStep::Kind kind, dist::AxesAttr axes,
+double ReshardPlanner::getSeconds(Exchange kind, dist::AxesAttr axes,
                                   double bytes) {
-  // Messages between processes of one machine, where the mesh says nothing.
-  double alpha = 5e-6, beta = 1e-10;
+  cost::Link link = cost::kMachine.collective;
   if (auto links = mesh.getLinks()) {
-    alpha = beta = 0;
-    for (auto [axis, link] : llvm::zip(mesh.getAxes(), *links))
+    double alpha = 0, beta = 0;
+    for (auto [axis, each] : llvm::zip(mesh.getAxes(), *links))
       if (axes.contains(cast<dist::AxisAttr>(axis).getName())) {
-        auto cost = cast<dist::LinkAttr>(link);
-        alpha = std::max(alpha, cost.getAlpha().getValueAsDouble());
-        beta = std::max(beta, cost.getBeta().getValueAsDouble());
+        auto said = cast<dist::LinkAttr>(each);
+        alpha = std::max(alpha, said.getAlpha().getValueAsDouble());
+        beta = std::max(beta, said.getBeta().getValueAsDouble());
       }
+    link = {alpha, 1 / beta};
   }
-  double ranks = mesh.getGroupSize(axes);
-  double others = (ranks - 1) / ranks;
-  switch (kind) {
-  case ReshardStep::AllSlice:
-    // A copy within the rank; dearer than nothing, cheaper than any message.
-    return 1e-7 + 1e-11 * bytes / ranks;
-  case ReshardStep::AllGather:
-    return alpha + beta * bytes * (ranks - 1);
-  case ReshardStep::AllToAll:
-  case ReshardStep::ReduceScatter:
-    return alpha + beta * bytes * others;
-  case ReshardStep::Permute:
-    return alpha + beta * bytes;
-  case ReshardStep::AllReduce:
-    return 2 * (alpha + beta * bytes * others);
-  }
-  llvm_unreachable("all kinds are listed");
+  return cost::getSeconds(kind, mesh.getGroupSize(axes), bytes, link);
 }
 
 const ReshardPlan &ReshardPlanner::plan(ArrayRef<int64_t> shape,

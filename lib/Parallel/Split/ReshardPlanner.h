@@ -4,21 +4,14 @@
 #define ACCEL_LIB_PARALLEL_SPLIT_RESHARDPLANNER_H
 
 #include "dialects/Dist/Dist.h"
+#include "lib/Cost/Exchange.h"
 #include <map>
 
 namespace accel::parallel {
 
 /// One collective of a plan.
 struct ReshardStep {
-  enum Kind {
-    AllGather,
-    AllSlice,
-    AllToAll,
-    AllReduce,
-    ReduceScatter,
-    Permute
-  };
-  Kind kind;
+  cost::Exchange kind;
   dist::AxesAttr axes = {};
   /// The dimension gathered, sliced or scattered; of AllToAll the one split.
   int64_t dim = -1;
@@ -49,7 +42,7 @@ public:
                           dist::ShardingAttr from, dist::ShardingAttr to);
 
   /// What a step costs a rank that holds `localBytes` before it.
-  double getSeconds(ReshardStep::Kind kind, dist::AxesAttr axes,
+  double getSeconds(cost::Exchange kind, dist::AxesAttr axes,
                     double localBytes);
 
 private:

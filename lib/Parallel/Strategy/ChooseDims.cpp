@@ -4,6 +4,7 @@
 
 #include "dialects/NN/Entry.h"
 #include "dialects/NN/NN.h"
+#include "lib/Cost/Machine.h"
 
 #include <cmath>
 
@@ -11,10 +12,9 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::parallel;
 
-/// What a rank computes in the time in which a byte reaches another: from some
-/// 60 where cores share memory to 1,000 between GPUs. It weighs classes that
-/// exclude each other.
-static constexpr double kFlopsPerByte = 256;
+/// Of a byte of a sum over ranks: its reduce-scatter and its all-gather both
+/// send and receive it. It weighs classes that exclude each other.
+static constexpr double kFlopsPerByte = 4 * cost::kFlopsPerByteSent;
 /// A class that saves less for a byte is not split. (The two products of an MLP
 /// of width d save 3 d.)
 static constexpr double kLeastFlopsPerByte = 4;

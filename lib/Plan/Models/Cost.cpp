@@ -4,8 +4,8 @@
 #include "lib/Plan/Models.h"
 
 #include "dialects/Interfaces/Cost.h"
-#include "dialects/NN/Causal.h"
 #include "dialects/NN/NN.h"
+#include "lib/Cost/Flops.h"
 
 using namespace mlir;
 using namespace accel;
@@ -40,7 +40,7 @@ struct MatmulCost : CostOpInterface::ExternalModel<MatmulCost, nn::MatmulOp> {
     auto matmul = cast<nn::MatmulOp>(op);
     ArrayRef<int64_t> lhs = matmul.getLhs().getType().getShape();
     int64_t inner = lhs[lhs.size() - (matmul.getTransposeLhs() ? 2 : 1)];
-    return 2 * inner * elements(matmul.getResult());
+    return cost::countProductFlops(inner, elements(matmul.getResult()));
   }
 };
 
@@ -50,8 +50,8 @@ struct GroupedMatmulCost
     : CostOpInterface::ExternalModel<GroupedMatmulCost, nn::GroupedMatmulOp> {
   int64_t getFlops(Operation *op) const {
     auto matmul = cast<nn::GroupedMatmulOp>(op);
-    return 2 * matmul.getLhs().getType().getDimSize(1) *
-           elements(matmul.getResult());
+    return cost::countProductFlops(matmul.getLhs().getType().getDimSize(1),
+                                   elements(matmul.getResult()));
   }
 };
 struct GroupedMatmulGradCost
@@ -59,8 +59,8 @@ struct GroupedMatmulGradCost
                                      nn::GroupedMatmulGradOp> {
   int64_t getFlops(Operation *op) const {
     auto matmul = cast<nn::GroupedMatmulGradOp>(op);
-    return 2 * matmul.getLhs().getType().getDimSize(1) *
-           elements(matmul.getRhs());
+    return cost::countProductFlops(matmul.getLhs().getType().getDimSize(1),
+                                   elements(matmul.getRhs()));
   }
 };
 
@@ -86,35 +86,16 @@ struct TopKCost : CostOpInterface::ExternalModel<TopKCost, nn::TopKOp> {
   }
 };
 
-/// Scores that are not hidden.
-template <typename AttentionLike> int64_t countScores(AttentionLike op) {
-  ArrayRef<int64_t> q = op.getQuery().getType().getShape();
-  return q[0] * q[1] *
-         accel::countScores(op, q[2], op.getKey().getType().getDimSize(2));
-}
-
-/// Both products and a softmax of five operations per score; of a causal one
-/// only the scores that are not hidden.
+/// Of attention and of its gradient, as lib/Cost/Flops.h counts them.
+template <auto count, typename Op>
 struct AttentionCost
-    : CostOpInterface::ExternalModel<AttentionCost, nn::AttentionOp> {
+    : CostOpInterface::ExternalModel<AttentionCost<count, Op>, Op> {
   int64_t getFlops(Operation *op) const {
-    auto attention = cast<nn::AttentionOp>(op);
-    int64_t width = attention.getQuery().getType().getDimSize(3) +
-                    attention.getValue().getType().getDimSize(3);
-    return countScores(attention) * (2 * width + 5);
-  }
-};
-
-/// Five products of the forward's two kinds, of which the scores' is one, and
-/// six operations per score: its scale, less the log-sum-exp, the exponential,
-/// and three for the slope.
-struct AttentionGradCost
-    : CostOpInterface::ExternalModel<AttentionGradCost, nn::AttentionGradOp> {
-  int64_t getFlops(Operation *op) const {
-    auto attention = cast<nn::AttentionGradOp>(op);
-    int64_t width = 3 * attention.getQuery().getType().getDimSize(3) +
-                    2 * attention.getValue().getType().getDimSize(3);
-    return countScores(attention) * (2 * width + 6);
+    auto attention = cast<Op>(op);
+    ArrayRef<int64_t> query = attention.getQuery().getType().getShape();
+    return count(cost::countScores(attention, query,
+                                   attention.getKey().getType().getDimSize(2)),
+                 query[3], attention.getValue().getType().getDimSize(3));
   }
 };
 
@@ -149,8 +130,11 @@ void plan::registerCostModels(DialectRegistry &registry) {
     GroupedMatmulGradOp::attachInterface<GroupedMatmulGradCost>(*context);
     NewtonSchulzOp::attachInterface<NewtonSchulzCost>(*context);
     TopKOp::attachInterface<TopKCost>(*context);
-    AttentionOp::attachInterface<AttentionCost>(*context);
-    AttentionGradOp::attachInterface<AttentionGradCost>(*context);
+    AttentionOp::attachInterface<
+        AttentionCost<cost::countAttentionFlops, AttentionOp>>(*context);
+    AttentionGradOp::attachInterface<
+        AttentionCost<cost::countAttentionGradFlops, AttentionGradOp>>(
+        *context);
     ScatterAddOp::attachInterface<ScatterAddCost>(*context);
   });
 }

@@ -2,6 +2,7 @@
 
 #include "GemmForms.h"
 
+#include "lib/Cost/Flops.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/TargetParser/Host.h"
 #include <atomic>
@@ -16,13 +17,13 @@ using rt::cpu::Gemm;
 using rt::cpu::GemmDesc;
 using rt::cpu::GemmForm;
 
-/// Products of fewer multiply-adds take microseconds in any form.
-static constexpr int64_t kWorthMeasuring = 1 << 22;
+/// Products of fewer flops take microseconds in any form.
+static constexpr int64_t kWorthMeasuring = 1 << 23;
 /// Rows, columns or inner elements of a product that stand for all of them when
-/// it is measured, and the multiply-adds and bytes of such a part: a run of it
+/// it is measured, and the flops and bytes of such a part: a run of it
 /// takes some tenths of a second.
 static constexpr int64_t kMeasuredSize = 6144;
-static constexpr double kMeasuredWork = 1LL << 32;
+static constexpr double kMeasuredFlops = 1LL << 33;
 static constexpr double kMeasuredBytes = 1LL << 31;
 /// Seconds that a compilation may take for measuring. Whatever is new after
 /// them takes the default.
@@ -39,10 +40,10 @@ static int64_t getBatch(const GemmDesc &desc) {
   return count;
 }
 
-/// Multiply-adds: of sizes that a file may claim, more than an integer holds.
-static double getWork(const GemmDesc &desc) {
-  return double(desc.m) * double(desc.n) * double(desc.k) *
-         double(getBatch(desc));
+/// Of sizes that a file may claim: more than an integer holds.
+static double countFlops(const GemmDesc &desc) {
+  return cost::countProductFlops(
+      double(desc.k), double(desc.m) * double(desc.n) * double(getBatch(desc)));
 }
 
 static int64_t divideUp(int64_t size, int64_t parts, int64_t multiple) {
@@ -52,7 +53,7 @@ static int64_t divideUp(int64_t size, int64_t parts, int64_t multiple) {
 
 GemmForm cpu::getDefaultForm(const GemmDesc &desc, const GemmUse &use) {
   GemmForm form;
-  bool small = getWork(desc) < kWorthMeasuring / 64;
+  bool small = countFlops(desc) < kWorthMeasuring / 64;
   if (getBatch(desc) < use.threads && !small)
     form.chunkRows = divideUp(desc.m, use.threads, 8);
   return form;
@@ -214,7 +215,7 @@ static GemmDesc getMeasuredPart(const GemmDesc &desc, int64_t threads) {
     for (int64_t *size : {&part.m, &part.n, &part.k})
       if (*size > 2 * kMeasuredSize)
         *size = kMeasuredSize;
-  while (getWork(part) > kMeasuredWork) {
+  while (countFlops(part) > kMeasuredFlops) {
     auto largest = std::max_element(part.batch.begin(), part.batch.end());
     int64_t *size = std::max({&part.m, &part.n, &part.k},
                              [](int64_t *x, int64_t *y) { return *x < *y; });
@@ -228,7 +229,7 @@ static GemmDesc getMeasuredPart(const GemmDesc &desc, int64_t threads) {
 
 GemmForm cpu::chooseForm(const GemmDesc &desc, const GemmUse &use,
                          FormMemory &memory) {
-  if (desc.type == rt::cpu::GemmType::F64 || getWork(desc) < kWorthMeasuring)
+  if (desc.type == rt::cpu::GemmType::F64 || countFlops(desc) < kWorthMeasuring)
     return getDefaultForm(desc, use);
   std::string key = getKey(desc, use);
   std::vector<GemmForm> candidates = getCandidates(desc, use);

@@ -12,6 +12,7 @@
 using namespace mlir;
 using namespace accel;
 using namespace accel::parallel;
+using cost::Exchange;
 
 namespace {
 /// Where a tensor is: the axes of each dimension, then those it is partial
@@ -196,33 +197,33 @@ protected:
       std::vector<int64_t> group = groupOf(rank, axes);
       int64_t me = indexIn(rank, axes), parts = group.size();
       Piece sum = before[group[0]];
-      if (step.kind == ReshardStep::AllReduce ||
-          step.kind == ReshardStep::ReduceScatter)
+      if (step.kind == Exchange::AllReduce ||
+          step.kind == Exchange::ReduceScatter)
         for (int64_t other : llvm::drop_begin(group))
           for (size_t i = 0; i < sum.values.size(); ++i)
             sum.values[i] += before[other].values[i];
       std::vector<Piece> pieces;
       switch (step.kind) {
-      case ReshardStep::AllReduce:
+      case Exchange::AllReduce:
         after.push_back(sum);
         break;
-      case ReshardStep::ReduceScatter:
+      case Exchange::ReduceScatter:
         after.push_back(slice(sum, step.dim, me, parts));
         break;
-      case ReshardStep::AllSlice:
+      case Exchange::AllSlice:
         after.push_back(slice(before[rank], step.dim, me, parts));
         break;
-      case ReshardStep::AllGather:
+      case Exchange::AllGather:
         for (int64_t other : group)
           pieces.push_back(before[other]);
         after.push_back(join(pieces, step.dim));
         break;
-      case ReshardStep::AllToAll:
+      case Exchange::AllToAll:
         for (int64_t other : group)
           pieces.push_back(slice(before[other], step.dim, me, parts));
         after.push_back(join(pieces, step.concatDim));
         break;
-      case ReshardStep::Permute:
+      case Exchange::Permute:
         after.push_back(before[group[step.sources[me]]]);
         break;
       }
@@ -239,17 +240,16 @@ protected:
       bytes *= shape[dim] / groupSize(from[dim]);
     if (!from[rank].empty())
       seconds +=
-          planner.getSeconds(ReshardStep::AllReduce, axesOf(from[rank]), bytes);
+          planner.getSeconds(Exchange::AllReduce, axesOf(from[rank]), bytes);
     for (size_t dim = 0; dim < rank; ++dim)
       if (!from[dim].empty()) {
-        seconds += planner.getSeconds(ReshardStep::AllGather, axesOf(from[dim]),
-                                      bytes);
+        seconds +=
+            planner.getSeconds(Exchange::AllGather, axesOf(from[dim]), bytes);
         bytes *= groupSize(from[dim]);
       }
     for (size_t dim = 0; dim < rank; ++dim)
       for (int axis : to[dim]) {
-        seconds +=
-            planner.getSeconds(ReshardStep::AllSlice, axesOf(axis), bytes);
+        seconds += planner.getSeconds(Exchange::AllSlice, axesOf(axis), bytes);
         bytes /= sizes[axis];
       }
     return seconds;
@@ -346,7 +346,7 @@ TEST_F(ReshardPlannerTest, PartialSumsThatAreSplitAreScattered) {
   const ReshardPlan &plan = planner.plan(shape, 4, shardingOf({{}, {}, {0}}),
                                          shardingOf({{0}, {}, {}}));
   ASSERT_EQ(plan.steps.size(), 1u);
-  EXPECT_EQ(plan.steps[0].kind, ReshardStep::ReduceScatter);
+  EXPECT_EQ(plan.steps[0].kind, Exchange::ReduceScatter);
 }
 
 TEST_F(ReshardPlannerTest, AxesOfOneDimensionAreScatteredTogether) {
@@ -355,7 +355,7 @@ TEST_F(ReshardPlannerTest, AxesOfOneDimensionAreScatteredTogether) {
   const ReshardPlan &plan = planner.plan(shape, 4, shardingOf({{}, {}, {0, 1}}),
                                          shardingOf({{1, 0}, {}, {}}));
   ASSERT_EQ(plan.steps.size(), 1u);
-  EXPECT_EQ(plan.steps[0].kind, ReshardStep::ReduceScatter);
+  EXPECT_EQ(plan.steps[0].kind, Exchange::ReduceScatter);
   EXPECT_EQ(plan.steps[0].axes, axesOf(std::vector<int>{1, 0}));
 }
 
@@ -365,6 +365,6 @@ TEST_F(ReshardPlannerTest, PartialSumsMayStay) {
   const ReshardPlan &plan = planner.plan(shape, 4, shardingOf({{}, {}, {0, 1}}),
                                          shardingOf({{}, {}, {1}}));
   ASSERT_EQ(plan.steps.size(), 1u);
-  EXPECT_EQ(plan.steps[0].kind, ReshardStep::AllReduce);
+  EXPECT_EQ(plan.steps[0].kind, Exchange::AllReduce);
   EXPECT_EQ(plan.steps[0].axes.getNames().size(), 1u);
 }

@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-namespace accel::scale {
+namespace accel::cost {
 namespace {
 
 class Reader {
@@ -116,11 +116,11 @@ LogicalResult Reader::read(StringRef text, int64_t ranks, Links &links) {
           *rank, "'rank'",
           {"flops_per_second", "bytes_per_second", "seconds_per_command"})) ||
       failed(number(*rank, "'rank'", "flops_per_second", false,
-                    links.flopsPerSecond)) ||
+                    links.rank.flopsPerSecond)) ||
       failed(number(*rank, "'rank'", "bytes_per_second", false,
-                    links.bytesPerSecond)) ||
+                    links.rank.bytesPerSecond)) ||
       failed(number(*rank, "'rank'", "seconds_per_command", true,
-                    links.secondsPerCommand)))
+                    links.rank.secondsPerCommand)))
     return failure();
   for (size_t i = 0; i < levels->size(); ++i)
     if (failed(readLevel((*levels)[i], i, levels->size(), ranks, links)))
@@ -148,4 +148,4 @@ FailureOr<Links> readLinks(StringRef path, int64_t ranks,
   return links;
 }
 
-} // namespace accel::scale
+} // namespace accel::cost

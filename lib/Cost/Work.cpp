@@ -17,9 +17,7 @@ static bool areFused(Operation *maker, Operation *reader) {
          isa<KernelSourceOpInterface>(reader);
 }
 
-/// Bytes that an op reads from memory and writes to it. Of a table it reads no
-/// more than it gives, and changes no other rows than those that it adds to.
-static int64_t getTraffic(Operation *op) {
+int64_t cost::getTraffic(Operation *op) {
   if (auto scatter = dyn_cast<nn::ScatterAddOp>(op))
     return 3 * getTensorBytes(scatter.getUpdates().getType());
   int64_t bytes = 0, most = std::numeric_limits<int64_t>::max();
@@ -37,14 +35,15 @@ static int64_t getTraffic(Operation *op) {
   return bytes;
 }
 
-double stages::getWork(Operation *op) {
+double cost::getWork(Operation *op) {
   if (isa<dist::AccumulateOp>(op))
     return 3 * kFlopsPerByteMoved * getTensorBytes(op->getResult(0).getType());
   if (isa<dist::CollectiveOpInterface>(op))
     return kFlopsPerMessage +
            kFlopsPerByteSent * getTensorBytes(op->getResult(0).getType());
-  auto cost = dyn_cast<CostOpInterface>(op);
-  if (!cost || isView(op))
+  auto counted = dyn_cast<CostOpInterface>(op);
+  if (!counted || isView(op))
     return 0;
-  return std::max<double>(cost.getFlops(), kFlopsPerByteMoved * getTraffic(op));
+  return std::max<double>(counted.getFlops(),
+                          kFlopsPerByteMoved * getTraffic(op));
 }

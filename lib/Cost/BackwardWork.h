@@ -1,13 +1,13 @@
 // What the backward of a forward program will take, before there is one: a cut
 // divides both.
 
-#ifndef ACCEL_LIB_STAGES_BACKWARDWORK_H
-#define ACCEL_LIB_STAGES_BACKWARDWORK_H
+#ifndef ACCEL_LIB_COST_BACKWARDWORK_H
+#define ACCEL_LIB_COST_BACKWARDWORK_H
 
 #include "dialects/NN/NN.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-namespace accel::stages {
+namespace accel::cost {
 
 /// Of a forward entry whose parameters are trained, but for frozen ones.
 struct BackwardWork {
@@ -26,6 +26,6 @@ bool isTrained(nn::StateOp state);
 /// none here, and whoever differentiates refuses it.
 BackwardWork measureBackward(mlir::func::FuncOp forward);
 
-} // namespace accel::stages
+} // namespace accel::cost
 
-#endif // ACCEL_LIB_STAGES_BACKWARDWORK_H
+#endif // ACCEL_LIB_COST_BACKWARDWORK_H

@@ -1,32 +1,29 @@
 // What machines and the links between them are said to be able to do: the file
 // of `--links`, from which a step's time on them is predicted.
 
-#ifndef ACCEL_LIB_SCALE_LINKS_H
-#define ACCEL_LIB_SCALE_LINKS_H
+#ifndef ACCEL_LIB_COST_LINKS_H
+#define ACCEL_LIB_COST_LINKS_H
 
+#include "Machine.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/SmallVector.h"
 #include <string>
 
-namespace accel::scale {
+namespace accel::cost {
 
 /// Ranks that follow each other and what joins them: of the first level the
 /// memory of a machine, of each further one the links of the units of the level
-/// before (a machine's network card, a rack's way up).
-struct Level {
+/// before (a machine's network card, a rack's way up). Its link is what a
+/// message takes that goes so far up, and the bytes of each unit of the level
+/// before, in each direction; of the first level what a rank reads of the
+/// others' memory.
+struct Level : Link {
   std::string name;
   int64_t ranks = 0; ///< Of one unit; the last level's is all there are.
-  /// Of a message that goes so far up, whatever its size (α).
-  double seconds = 0;
-  /// Of the link of each unit of the level before, in each direction (1/β); of
-  /// the first level what a rank reads of the others' memory.
-  double bytesPerSecond = 0;
 };
 
 struct Links {
-  /// What one rank does: arithmetic, memory that is read and written, and what
-  /// a command takes that does neither.
-  double flopsPerSecond = 0, bytesPerSecond = 0, secondsPerCommand = 0;
+  Rank rank;
   llvm::SmallVector<Level> levels; ///< From the machine outwards.
 };
 
@@ -45,6 +42,6 @@ struct Links {
 mlir::FailureOr<Links> readLinks(llvm::StringRef path, int64_t ranks,
                                  mlir::MLIRContext *context);
 
-} // namespace accel::scale
+} // namespace accel::cost
 
-#endif // ACCEL_LIB_SCALE_LINKS_H
+#endif // ACCEL_LIB_COST_LINKS_H

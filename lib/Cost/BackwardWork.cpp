@@ -11,13 +11,13 @@
 
 using namespace mlir;
 using namespace accel;
-using namespace accel::stages;
+using namespace accel::cost;
 
 static bool isFloat(Value value) {
   return isa<FloatType>(getElementTypeOrSelf(value.getType()));
 }
 
-bool stages::isTrained(nn::StateOp state) {
+bool cost::isTrained(nn::StateOp state) {
   return state && state.getRole() == nn::StateRole::parameter &&
          !state.getFrozen();
 }
@@ -51,7 +51,7 @@ static Value findSource(Value value) {
   return value;
 }
 
-BackwardWork stages::measureBackward(func::FuncOp forward) {
+BackwardWork cost::measureBackward(func::FuncOp forward) {
   BackwardWork result;
   llvm::DenseSet<Value> active = findActive(forward), reached;
   for (Value value : forward.front().getTerminator()->getOperands())
