@@ -4,6 +4,7 @@
 #include "dialects/Accel/ParameterGroups.h"
 #include "dialects/Accel/Reports.h"
 #include "dialects/Accel/SeparateRows.h"
+#include "dialects/Accel/Zero.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -172,6 +173,12 @@ static constexpr Row kRows[] = {
      [](Attribute one) {
        auto type = dyn_cast<TypeAttr>(one);
        return type && (type.getValue().isF16() || type.getValue().isBF16());
+     }},
+    {kZeroStageAttr, "an i64 from 1 to 3",
+     [](Attribute one) {
+       auto stage = dyn_cast<IntegerAttr>(one);
+       return stage && stage.getType().isSignlessInteger(64) &&
+              stage.getInt() >= 1 && stage.getInt() <= 3;
      }},
 };
 

@@ -17,7 +17,7 @@ def Accel_Dialect : Dialect {
     | attribute | what | set by |
     |---|---|---|
     | `accel.phase` | the last phase that the module has been through: "nn", "train", "dist", "decided", "local" or "plan" | each phase |
-    | `accel.decisions` | a dictionary of what was decided before the split: `micro_batches` (1 where it is not there) and `schedule`; `search-verify` knows its keys | `search-decide` |
+    | `accel.decisions` | a dictionary of what was decided before the split: `micro_batches` (1 where it is not there), `schedule`, and `gathers` ("once": sharded weights are gathered once a step; by unit where it is not there); `search-verify` knows its keys | `search-decide` |
     | `accel.config` | a dictionary of what config files came to: each setting's value and origin, a string, and in `keys` a list of strings, every key and what became of it | `acc-opt --config` |
     | `accel.seed` | the seed of everything random, an i64; 0 where it is not there | `nn-build-step` |
     | `accel.folded_parameters` | parameters of the user's program that the exporter folded away: a list of `{name = "wte.weight", shape = array<i64: 96, 32>}`, without a shape where it is unknown | import |
@@ -27,6 +27,7 @@ def Accel_Dialect : Dialect {
     | `accel.separate_rows` | that the loss of `@eval` is a mean of what each row of its batch comes to by itself, or the sum of `terms`, each of two outputs that are sums over rows: `numerator` / max(`denominator` + `plus`, `least`), or without a denominator a mean. `inputs` have these rows, provided that inputs in `equal` have the same along a dimension, and that no element of `inputs` is one of `ignored` | `nn-add-inference` |
     | `accel.batch_dims` | the dimension of inputs along which the samples of a batch lie, where it is not the first: a dictionary of i64 by the input's name, -1 for an input of which every batch has the same | `dist-annotate` |
     | `accel.gradient_wire` | the type, f16 or bf16, that terms of gradients may be rounded to on their way between data-parallel ranks, and their sums with them: a rounding that the step declares; none where it is not there | `train-declare-wire` |
+    | `accel.zero_stage` | the ZeRO stage by which the states of the step were placed, an i64 from 1 to 3; none where data-parallel ranks share none | `dist-shard-states` |
     | `accel.untrainable` | a sentence that says what the module lacks for training, as it was imported for inference | import |
 
     ```mlir

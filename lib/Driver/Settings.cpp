@@ -67,7 +67,7 @@ static constexpr Row kRows[] = {
     {"zero_stage",
      [](PhaseOptions &o) -> Into { return o.place.shardStates.stage; }},
     {"zero.gather_once",
-     [](PhaseOptions &o) -> Into { return o.place.placeGathers.once; }},
+     [](PhaseOptions &o) -> Into { return o.decide.gatherOnce; }},
     {"zero.hpz_partition_size",
      [](PhaseOptions &o) -> Into { return o.place.annotate.secondary; }},
     {"sequence_parallelism",

@@ -22,7 +22,6 @@ struct PlaceOptions {
   /// How data-parallel ranks share the states of a step: what ZeRO stages and
   /// FSDP's strategies come down to.
   ShardStatesPassOptions shardStates;
-  PlaceGathersPassOptions placeGathers;
   /// What the user has placed by name.
   PlaceNamedPassOptions placeNamed;
   /// An axis that splits nothing, or a size that its ranks do not divide, is an
@@ -43,9 +42,9 @@ struct PlaceOptions {
 /// types with shardings and reshards between them, verification.
 void buildPlacePipeline(mlir::OpPassManager &pm, const PlaceOptions &options);
 
-/// Adds the passes from `decided` to one rank's program: reshards become
-/// collectives, types one rank's. What follows is `local-split-tasks`, and
-/// `local-verify`.
+/// Adds the passes from `decided` to one rank's program: gathers and scatters
+/// get their places, reshards become collectives, types one rank's. What
+/// follows is `local-split-tasks`, and `local-verify`.
 void buildSplitPipeline(mlir::OpPassManager &pm);
 
 } // namespace accel::parallel

@@ -402,7 +402,8 @@ def ShardStatesPass : Pass<"dist-shard-states", "::mlir::ModuleOp"> {
     which makes a copy for each group (hpZ: Wang et al., ZeRO++, 2023, section 3.2), and
     over the others from that. What stage 1 and 2 differ in is the order of reductions:
     `dist-order-reductions`. Forward and backward read parameters whole. Comes
-    after `dist-annotate`, whose constraints on states it changes. Rajbhandari et
+    after `dist-annotate`, whose constraints on states it changes; leaves
+    `accel.zero_stage` on the module. Rajbhandari et
     al., ZeRO, SC 2020, section 5.
 
     ```mlir
@@ -514,11 +515,12 @@ def OrderReductionsPass : Pass<"dist-order-reductions", "::mlir::ModuleOp"> {
 def DeclareAccumulatorsPass : Pass<"dist-declare-accumulators", "::mlir::ModuleOp"> {
   let summary = "Gives what is summed over micro-batches a state to be summed in";
   let description = [{
-    Where the sum over micro-batches stands is final now, and with it what the
+    What is summed first, micro-batches or ranks, is final now, and with it what the
     accumulator is: a state with the sharding that the term has but for `mb`, still
     partial over ranks where they are summed up once per step. It is named after
     the gradient or output that the sum is; `count` is what each micro-batch needs
-    the whole of. What is left of the reshard follows.
+    the whole of. What is left of the reshard follows. Comes after
+    `dist-order-reductions` and `dist-exchange-rows`.
 
     ```mlir
     %1 = dist.reshard %0 : [{} ] partial = {mb, dp_shard} -> [{dp_shard} ]
@@ -562,11 +564,12 @@ def ExchangeRowsPass : Pass<"dist-exchange-rows", "::mlir::ModuleOp"> {
 def ScatterGradientsPass : Pass<"dist-scatter-gradients", "::mlir::ModuleOp"> {
   let summary = "Scatters gradients where the backward makes them, unit by unit";
   let description = [{
-    In ZeRO-2 and 3 the sum over ranks that turns a gradient into pieces moves right
+    In ZeRO-2 and 3 (`accel.zero_stage`) the sum over ranks that turns a gradient into pieces moves right
     behind the term that it is of, and says which gather unit (`GatherUnits.h`) it
     belongs to: what comes after it keeps no more than a unit whole. The terms of a
     weight that several units use, a tied table, are scattered each with its own
-    unit, and the pieces added. Sums that scatter nothing stay where they are.
+    unit, and the pieces added. Sums that scatter nothing stay where they are. Comes
+    after `search-decide`, with `dist-place-gathers`.
 
     ```mlir
     %d1 = nn.matmul %lt, %x3
@@ -602,8 +605,10 @@ def PlaceGathersPass : Pass<"dist-place-gathers", "::mlir::ModuleOp"> {
     unit as well: rounded copies of all weights would be half as much again. So are
     weights that every rank has whole, in every stage: else bf16 would need more
     memory than f32 where activations are few. A gather is where ranks have more of a weight: over the other
-    axes of a mesh, `tp` say, it stays split. With `once`, gathers stay where they are, one
-    a step, of what is rounded before.
+    axes of a mesh, `tp` say, it stays split. Where it was decided that `gathers` are
+    "once" (`accel.decisions`), they stay where they are, one a step, of what is rounded
+    before. Comes after `search-decide`: what the backward computes again reads what
+    the backward gathers.
 
     ```mlir
     %w = dist.reshard %arg1 : [{dp_shard}, {} ] -> [{}, {} ]
@@ -618,7 +623,6 @@ def PlaceGathersPass : Pass<"dist-place-gathers", "::mlir::ModuleOp"> {
     %dx = nn.matmul %dy, %w1
     ```
   }];
-  let options = [Option<"once", "once", "bool", "false", "Gather once a step, not in each unit">];
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
@@ -712,7 +716,9 @@ def ExplainReshardsPass : Pass<"dist-explain-reshards", "::mlir::ModuleOp"> {
   let description = [{
     A string for each axis of the operand, split or partial: which op sums over what, for
     the gradient of which parameter; who has split which state. The collectives that
-    the reshard becomes keep them. Comes last in phase `dist`, and changes nothing else.
+    the reshard becomes keep them. Comes right before `dist-plan-reshards`, when all
+    reshards are where they are made, and changes nothing else; without `dist.origins`
+    on the module nobody asks, and nothing is written.
 
     ```mlir
     %1 = dist.reshard %0 : [{} ] partial = {tp} -> [{} ]

@@ -64,22 +64,24 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
     pm.addPass(createSliceGradientsPass());
   // Reshards say what moves; where in the step they stand says how often.
   pm.addPass(createOrderReductionsPass({stage}));
-  // What is scattered last is what no smaller exchange makes in pieces.
   if (stage > 0)
     pm.addPass(createExchangeRowsPass());
-  if (stage >= 2)
-    pm.addPass(createScatterGradientsPass());
-  // Weights that nothing gathers are rounded by unit as well.
-  pm.addPass(createPlaceGathersPass(options.placeGathers));
-  // Now that every sum stands where it will be made.
+  // Now that it is known what is summed over micro-batches, and in which form.
   pm.addPass(createDeclareAccumulatorsPass());
-  if (options.explain)
-    pm.addPass(createExplainReshardsPass());
   pm.addPass(createVerifyPass());
 }
 
 void parallel::buildSplitPipeline(OpPassManager &pm) {
   // The text of a phase may come from anywhere.
+  pm.addPass(createVerifyPass());
+  // Once it is decided what runs, and how often: what is computed again in the
+  // backward reads what the backward gathers. Scatters are what no smaller
+  // exchange makes in pieces.
+  pm.addPass(createScatterGradientsPass());
+  // Weights that nothing gathers are rounded by unit as well.
+  pm.addPass(createPlaceGathersPass());
+  // Who asks why is told of each reshard where it stands now.
+  pm.addPass(createExplainReshardsPass());
   pm.addPass(createVerifyPass());
   // Single collectives first, so that they can be seen, and changed, as types.
   pm.addPass(createPlanReshardsPass());

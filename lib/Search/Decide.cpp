@@ -4,6 +4,7 @@
 #include "Passes.h"
 
 #include "dialects/Accel/Accel.h"
+#include "dialects/Accel/Zero.h"
 #include "dialects/Dist/ScheduleKind.h"
 #include "lib/Pipeline/NamedSchedules.h"
 
@@ -43,6 +44,8 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
       decisions.set("micro_batches", builder.getI64IntegerAttr(microBatches));
     if (schedule != dist::ScheduleKind::kDefault)
       decisions.set("schedule", builder.getStringAttr(schedule));
+    if (gatherOnce)
+      decisions.set(kGathersDecision, builder.getStringAttr(kGathersOnce));
     module->setAttr(kDecisionsAttr, decisions.getDictionary(&getContext()));
   }
 

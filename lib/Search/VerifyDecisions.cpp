@@ -3,6 +3,7 @@
 #include "Passes.h"
 
 #include "dialects/Accel/Accel.h"
+#include "dialects/Accel/Zero.h"
 #include "dialects/Dist/ScheduleKind.h"
 #include "lib/Pipeline/NamedSchedules.h"
 #include "mlir/IR/SymbolTable.h"
@@ -35,10 +36,14 @@ struct VerifyDecisionsPass
         microBatches = number.getInt();
       } else if (decision.getName() == "schedule" && name) {
         decided = name;
+      } else if (decision.getName() == kGathersDecision && name &&
+                 name.getValue() == kGathersOnce) {
+        if (failed(checkGatheredOnce()))
+          return signalPassFailure();
       } else {
         getOperation().emitError()
-            << "expected a number of micro_batches and the name of a schedule "
-               "in '"
+            << "expected a number of micro_batches, the name of a schedule and "
+               "gathers \"once\" in '"
             << kDecisionsAttr << "', found " << decision.getName() << " = "
             << decision.getValue();
         return signalPassFailure();
@@ -68,6 +73,20 @@ struct VerifyDecisionsPass
           return signalPassFailure();
         }
     }
+  }
+
+  /// Whether no weight is gathered by unit.
+  LogicalResult checkGatheredOnce() {
+    WalkResult result = getOperation().walk([](dist::AllGatherOp gather) {
+      auto by = gather->getAttrOfType<StringAttr>(dist::kInsertedByAttr);
+      if (!by || by.getValue() != "dist-place-gathers")
+        return WalkResult::advance();
+      gather.emitOpError() << "expected weights to be gathered once a step, as "
+                              "decided, found a gather of unit "
+                           << gather->getAttr(dist::kUnitAttr);
+      return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
   }
 
   /// How many micro-batches each stage may have in flight in its chunk 0.

@@ -1,8 +1,8 @@
-// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=3" | FileCheck %s
-// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=2" | FileCheck %s --check-prefix=TWO
-// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2" | FileCheck %s --check-prefix=TWO
-// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=3,zero.gather_once=true" | FileCheck %s --check-prefix=ONCE
-// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=4 set=zero_stage=3,zero.hpz_partition_size=2" | FileCheck %s --check-prefix=GROUPS
+// RUN: acc-opt %s --accel-run-phases="to=decided mesh=dp=2 set=zero_stage=3" --dist-scatter-gradients --dist-place-gathers | FileCheck %s
+// RUN: acc-opt %s --accel-run-phases="to=decided mesh=dp=2 set=zero_stage=2" --dist-scatter-gradients --dist-place-gathers | FileCheck %s --check-prefix=TWO
+// RUN: acc-opt %s --accel-run-phases="to=decided mesh=dp=2" --dist-scatter-gradients --dist-place-gathers | FileCheck %s --check-prefix=TWO
+// RUN: acc-opt %s --accel-run-phases="to=decided mesh=dp=2 set=zero_stage=3,zero.gather_once=true" --dist-scatter-gradients --dist-place-gathers | FileCheck %s --check-prefix=ONCE
+// RUN: acc-opt %s --accel-run-phases="to=decided mesh=dp=4 set=zero_stage=3,zero.hpz_partition_size=2" --dist-scatter-gradients --dist-place-gathers | FileCheck %s --check-prefix=GROUPS
 
 // A table that is looked up first and multiplied with last, three blocks between,
 // whose weights are read rounded. What is not gathered is rounded by unit just

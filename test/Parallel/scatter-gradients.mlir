@@ -14,7 +14,7 @@
 // A table that is looked up first and multiplied with last, two blocks between.
 // What the head makes of its gradient is scattered before the blocks' gradients
 // are made, what the embedding makes after them; pieces are added.
-module attributes {accel.phase = "dist"} {
+module attributes {accel.phase = "decided", accel.zero_stage = 2 : i64} {
 dist.mesh @mesh ["dp_shard" = 2]
 nn.state @embed.table : !table = dense<0.0>
 nn.state @h.0.w : !w = dense<0.0>
@@ -70,7 +70,7 @@ func.func @tied(%ids: tensor<8xi64, #dist.sharding<@mesh, [{dp_shard}]>> {nn.inp
 
 // A weight is used where what is rounded of it is read. Two terms of one unit
 // are one scatter, of their sum; what views and widens a term comes along.
-module attributes {accel.phase = "dist"} {
+module attributes {accel.phase = "decided", accel.zero_stage = 2 : i64} {
 dist.mesh @mesh ["dp_shard" = 2]
 nn.state @w : !w = dense<0.0>
 // CHECK-LABEL: func.func @unit(
@@ -111,8 +111,10 @@ func.func @unit(%x: !rows {nn.input = "x"}, %w: !w {nn.state = @w}) -> (!rows {n
 // Ranks are summed behind the term, micro-batches where they were. What two
 // weights share is scattered once; a sum that something else reads whole is a
 // term as it is, and a number stays one.
-module attributes {accel.phase = "dist"} {
+module attributes {accel.phase = "decided", accel.zero_stage = 2 : i64} {
 dist.mesh @mesh ["mb" = 2, "dp_shard" = 2]
+nn.state accumulator @accumulator : !pieces = dense<0.0>
+nn.state accumulator @other_accumulator : !pieces = dense<0.0>
 nn.state @a.w : !w = dense<0.0>
 nn.state @b.w : !w = dense<0.0>
 nn.state @c.w : !w = dense<0.0>
@@ -124,8 +126,8 @@ nn.state @scale : !number = dense<0.0>
 // CHECK-NEXT: dist.reshard %[[E]] {dist.unit = "{{.*}}"} : {{.*}} -> tensor<4x4xf32, #dp_shard-all-sum_over_mb
 // CHECK-NEXT: %[[N:.*]] = nn.reduce sum %[[E]]
 // CHECK-NEXT: nn.tanh
-// CHECK-NEXT: %[[M:.*]] = dist.reshard %[[R]] {kept}
-// CHECK-NEXT: dist.reshard
+// CHECK-NEXT: %[[M:.*]] = dist.accumulate sum %[[R]]
+// CHECK-NEXT: dist.accumulate
 // CHECK-NEXT: %[[NS:.*]] = dist.reshard %[[N]] : tensor<f32
 // CHECK-NEXT: nn.gradient %[[M]] of @a.w
 // CHECK-NEXT: nn.gradient %[[M]] of @b.w
@@ -140,9 +142,9 @@ func.func @shared(%x: !rows {nn.input = "x"}, %a: !w {nn.state = @a.w}, %b: !w {
   %n = nn.reduce sum %e dims [0, 1] : (!terms) -> !number_terms
   %other = nn.tanh %y : (!rows) -> !rows
   %r = dist.reshard %d : !terms -> !of_ranks
-  %p = dist.reshard %r {kept} : !of_ranks -> !pieces
+  %p = dist.accumulate sum %r in @accumulator : !of_ranks -> !pieces
   %er = dist.reshard %e : !terms -> !of_ranks
-  %ep = dist.reshard %er : !of_ranks -> !pieces
+  %ep = dist.accumulate sum %er in @other_accumulator : !of_ranks -> !pieces
   %ns = dist.reshard %n : !number_terms -> !number
   %ga = nn.gradient %p of @a.w : (!pieces) -> !pieces
   %gb = nn.gradient %p of @b.w : (!pieces) -> !pieces
@@ -160,7 +162,7 @@ func.func @shared(%x: !rows {nn.input = "x"}, %a: !w {nn.state = @a.w}, %b: !w {
 
 // The sum stands among what is added to it in pieces. Without gradients, and
 // without an entry, nothing moves.
-module attributes {accel.phase = "dist"} {
+module attributes {accel.phase = "decided", accel.zero_stage = 2 : i64} {
 dist.mesh @mesh ["dp_shard" = 2]
 nn.state @w : !w = dense<0.0>
 // CHECK-LABEL: func.func @penalty(
@@ -193,5 +195,85 @@ func.func private @part(%x: !rows, %w: !w) -> !pieces {
   %s = dist.reshard %d : !terms -> !pieces
   %g = nn.gradient %s of @w : (!pieces) -> !pieces
   return %g : !pieces
+}
+}
+
+// -----
+!rows = tensor<8x4xf32, #dist.sharding<@mesh, [{mb, dp_replicate, dp_shard}, {}]>>
+!w = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}]>>
+!terms = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {mb, dp_replicate, dp_shard}>>
+!of_both = tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}], partial = {mb, dp_replicate}>>
+!of_replicas = tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}], partial = {dp_replicate}>>
+!pieces = tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+
+// Replicas are summed behind the micro-batches, once: what is scattered stands in front of both.
+module attributes {accel.phase = "decided", accel.zero_stage = 2 : i64} {
+dist.mesh @mesh ["mb" = 2, "dp_replicate" = 2, "dp_shard" = 2]
+nn.state @w : !w = dense<0.0>
+nn.state accumulator @accumulator : !of_replicas = dense<0.0>
+// CHECK-LABEL: func.func @replicas(
+// CHECK: %[[D:.*]] = nn.matmul {{.*}} {transpose_lhs}
+// CHECK-NEXT: %[[S:.*]] = dist.reshard %[[D]] {dist.unit = "model"}
+// CHECK-NEXT: nn.tanh
+// CHECK-NEXT: %[[A:.*]] = dist.accumulate sum %[[S]]
+// CHECK-NEXT: dist.reshard %[[A]] :
+func.func @replicas(%x: !rows {nn.input = "x"}, %w: !w {nn.state = @w}) -> (!rows {nn.output = "y"}, !pieces) attributes {nn.entry = #nn<entry step>} {
+  %y = nn.matmul %x, %w : (!rows, !w) -> !rows
+  %d = nn.matmul %x, %y {transpose_lhs} : (!rows, !rows) -> !terms
+  %other = nn.tanh %y : (!rows) -> !rows
+  %s = dist.reshard %d : !terms -> !of_both
+  %a = dist.accumulate sum %s in @accumulator : !of_both -> !of_replicas
+  %p = dist.reshard %a : !of_replicas -> !pieces
+  %g = nn.gradient %p of @w : (!pieces) -> !pieces
+  return %other, %g : !rows, !pieces
+}
+}
+
+// -----
+!rows = tensor<8x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+!w = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}]>>
+!terms = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}>>
+!pieces = tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
+
+// In stage 1 gradients are scattered once a step, where the update begins.
+module attributes {accel.phase = "decided", accel.zero_stage = 1 : i64} {
+dist.mesh @mesh ["dp_shard" = 2]
+nn.state @w : !w = dense<0.0>
+// CHECK-LABEL: func.func @once(
+// CHECK: nn.tanh
+// CHECK-NEXT: dist.reshard
+// CHECK-NOT: dist.unit
+func.func @once(%x: !rows {nn.input = "x"}, %w: !w {nn.state = @w}) -> (!rows {nn.output = "y"}, !pieces) attributes {nn.entry = #nn<entry step>} {
+  %y = nn.matmul %x, %w : (!rows, !w) -> !rows
+  %d = nn.matmul %x, %y {transpose_lhs} : (!rows, !rows) -> !terms
+  %other = nn.tanh %y : (!rows) -> !rows
+  %s = dist.reshard %d : !terms -> !pieces
+  %g = nn.gradient %s of @w : (!pieces) -> !pieces
+  return %other, %g : !rows, !pieces
+}
+}
+
+// -----
+!rows = tensor<8x4xf32, #dist.sharding<@mesh, [{mb}, {}]>>
+!columns = tensor<8x4xf32, #dist.sharding<@mesh, [{mb}, {tp}]>>
+!row_terms = tensor<8x4xf32, #dist.sharding<@mesh, [{mb}, {}], partial = {tp}>>
+!w = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {tp}]>>
+!terms = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {tp}], partial = {mb}>>
+
+// A sum that a term is made of is none of the gradient's, though ranks have pieces of both.
+module attributes {accel.phase = "decided", accel.zero_stage = 2 : i64} {
+dist.mesh @mesh ["mb" = 2, "tp" = 2]
+nn.state @w : !w = dense<0.0>
+nn.state accumulator @accumulator : !w = dense<0.0>
+// CHECK-LABEL: func.func @made(
+// CHECK-NOT: dist.unit
+func.func @made(%x: !rows {nn.input = "x"}, %w: !w {nn.state = @w}) -> (!columns {nn.output = "y"}, !w) attributes {nn.entry = #nn<entry step>} {
+  %y = nn.matmul %x, %w : (!rows, !w) -> !columns
+  %t = nn.matmul %y, %w {transpose_rhs} : (!columns, !w) -> !row_terms
+  %s = dist.reshard %t : !row_terms -> !columns
+  %d = nn.matmul %x, %s {transpose_lhs} : (!rows, !columns) -> !terms
+  %a = dist.accumulate sum %d in @accumulator : !terms -> !w
+  %g = nn.gradient %a of @w : (!w) -> !w
+  return %y, %g : !columns, !w
 }
 }

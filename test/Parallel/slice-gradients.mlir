@@ -3,8 +3,8 @@
 // DEFINE: %{stage} = 2
 // DEFINE: %{layout} = mesh=dp=2
 // DEFINE: %{equal} = acc-opt %t/penalties.mlir --accel-run-phases="to=local set=zero_stage=%{stage} %{layout}" -o %t/local.mlir && acc-eval %t/local.mlir --compare %t/penalties.mlir --tolerance 1e-14
-// RUN: acc-opt %t/penalties.mlir --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=2" | FileCheck %s
-// RUN: acc-opt %t/penalties.mlir --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=3" | FileCheck %s --check-prefix=THREE
+// RUN: acc-opt %t/penalties.mlir --accel-run-phases="to=decided mesh=dp=2 set=zero_stage=2" --dist-scatter-gradients | FileCheck %s
+// RUN: acc-opt %t/penalties.mlir --accel-run-phases="to=decided mesh=dp=2 set=zero_stage=3" --dist-scatter-gradients | FileCheck %s --check-prefix=THREE
 // RUN: acc-opt %t/penalties.mlir --accel-run-phases="to=local mesh=dp=2 set=zero_stage=2" | FileCheck %s --check-prefix=ONCE
 // RUN: acc-opt %t/penalties.mlir --accel-run-phases="to=local mesh=dp=2 micro-batches=2 set=zero_stage=2" | FileCheck %s --check-prefix=PARTS
 // RUN: %{equal}
@@ -16,11 +16,11 @@
 // RUN: %{equal}
 // REDEFINE: %{layout} = mesh=dp_replicate=2,dp_shard=2 micro-batches=2
 // RUN: %{equal}
-// RUN: acc-opt %t/padded.mlir --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=2" | FileCheck %s --check-prefix=PADDED
-// RUN: acc-opt %t/rounded.mlir --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=2" | FileCheck %s --check-prefix=ROUNDED
-// RUN: acc-opt %t/stops.mlir --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=2" | FileCheck %s --check-prefix=STOPS
-// RUN: acc-opt %t/stops.mlir --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=2" | FileCheck %s --check-prefix=SCATTERS
-// RUN: acc-opt %t/forward.mlir --accel-run-phases="to=dist mesh=dp=2 set=zero_stage=2" | FileCheck %s --check-prefix=FORWARD
+// RUN: acc-opt %t/padded.mlir --accel-run-phases="to=decided mesh=dp=2 set=zero_stage=2" --dist-scatter-gradients | FileCheck %s --check-prefix=PADDED
+// RUN: acc-opt %t/rounded.mlir --accel-run-phases="to=decided mesh=dp=2 set=zero_stage=2" --dist-scatter-gradients | FileCheck %s --check-prefix=ROUNDED
+// RUN: acc-opt %t/stops.mlir --accel-run-phases="to=decided mesh=dp=2 set=zero_stage=2" --dist-scatter-gradients | FileCheck %s --check-prefix=STOPS
+// RUN: acc-opt %t/stops.mlir --accel-run-phases="to=decided mesh=dp=2 set=zero_stage=2" --dist-scatter-gradients | FileCheck %s --check-prefix=SCATTERS
+// RUN: acc-opt %t/forward.mlir --accel-run-phases="to=decided mesh=dp=2 set=zero_stage=2" --dist-scatter-gradients | FileCheck %s --check-prefix=FORWARD
 // RUN: acc-opt %t/placed.mlir --dist-slice-gradients | FileCheck %s --check-prefix=PLACED
 // RUN: acc-opt %t/rounded.mlir --dist-slice-gradients | FileCheck %s --check-prefix=NOWHERE
 

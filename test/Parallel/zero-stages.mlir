@@ -1,8 +1,8 @@
-// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 micro-batches=2 set=zero_stage=1" | FileCheck %s --check-prefix=ONE
-// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 micro-batches=2 set=zero_stage=2" | FileCheck %s --check-prefix=TWO
-// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 micro-batches=2 set=zero_stage=3" | FileCheck %s --check-prefix=THREE
-// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp=2 micro-batches=2 set=zero_stage=3,zero.gather_once=true" | FileCheck %s --check-prefix=ONCE
-// RUN: acc-opt %s --accel-run-phases="to=dist mesh=dp_replicate=2,dp_shard=2 micro-batches=2 set=zero_stage=3" | FileCheck %s --check-prefix=HYBRID
+// RUN: acc-opt %s --accel-run-phases="to=decided mesh=dp=2 micro-batches=2 set=zero_stage=1" --dist-scatter-gradients --dist-place-gathers | FileCheck %s --check-prefix=ONE
+// RUN: acc-opt %s --accel-run-phases="to=decided mesh=dp=2 micro-batches=2 set=zero_stage=2" --dist-scatter-gradients --dist-place-gathers | FileCheck %s --check-prefix=TWO
+// RUN: acc-opt %s --accel-run-phases="to=decided mesh=dp=2 micro-batches=2 set=zero_stage=3" --dist-scatter-gradients --dist-place-gathers | FileCheck %s --check-prefix=THREE
+// RUN: acc-opt %s --accel-run-phases="to=decided mesh=dp=2 micro-batches=2 set=zero_stage=3,zero.gather_once=true" --dist-scatter-gradients --dist-place-gathers | FileCheck %s --check-prefix=ONCE
+// RUN: acc-opt %s --accel-run-phases="to=decided mesh=dp_replicate=2,dp_shard=2 micro-batches=2 set=zero_stage=3" --dist-scatter-gradients --dist-place-gathers | FileCheck %s --check-prefix=HYBRID
 
 // Where the sum over micro-batches stands, before or after the sum over ranks,
 // is what the stages differ in; where weights are gathered is the third.

@@ -42,13 +42,31 @@ module attributes {accel.decisions = {schedule = "1f1b"}} {}
 
 // -----
 
-// expected-error @below {{expected a number of micro_batches and the name of a schedule in 'accel.decisions', found "offload" = []}}
+// expected-error @below {{expected a number of micro_batches, the name of a schedule and gathers "once" in 'accel.decisions', found "offload" = []}}
 module attributes {accel.decisions = {offload = []}} {}
 
 // -----
 
-// expected-error @below {{expected a number of micro_batches and the name of a schedule in 'accel.decisions', found "micro_batches" = "4"}}
+// expected-error @below {{expected a number of micro_batches, the name of a schedule and gathers "once" in 'accel.decisions', found "micro_batches" = "4"}}
 module attributes {accel.decisions = {micro_batches = "4"}} {}
+
+// -----
+
+// expected-error @below {{expected a number of micro_batches, the name of a schedule and gathers "once" in 'accel.decisions', found "gathers" = "twice"}}
+module attributes {accel.decisions = {gathers = "twice"}} {}
+
+// -----
+
+// Once a step, and not by unit; a gather of something else is no matter.
+module attributes {accel.decisions = {gathers = "once"}} {
+  dist.mesh @mesh ["dp_shard" = 2]
+  func.func private @f(%x: tensor<2x4xf32>, %w: tensor<2x4xf32>) attributes {dist.task = #dist.task<forward stage 0>} {
+    %0 = dist.all_gather %x over @mesh {dp_shard} dim 0 {dist.inserted_by = "dist-materialize"} : (tensor<2x4xf32>) -> tensor<4x4xf32>
+    // expected-error @below {{expected weights to be gathered once a step, as decided, found a gather of unit "h.0"}}
+    %1 = dist.all_gather %w over @mesh {dp_shard} dim 0 {dist.inserted_by = "dist-place-gathers", dist.unit = "h.0"} : (tensor<2x4xf32>) -> tensor<4x4xf32>
+    return
+  }
+}
 
 // -----
 

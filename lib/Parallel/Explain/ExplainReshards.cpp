@@ -182,6 +182,8 @@ struct ExplainReshardsPass
   using Base::Base;
 
   void runOnOperation() override {
+    if (!getOperation()->hasAttr(dist::kOriginsAttr))
+      return; // nobody asks
     Origins origins(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       Explainer explainer(function, origins);

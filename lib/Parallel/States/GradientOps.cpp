@@ -40,6 +40,9 @@ parallel::findGradientSums(nn::GradientOp gradient) {
   work.insert(gradient.getInput());
   for (size_t next = 0; next < work.size(); ++next) {
     Operation *op = work[next].getDefiningOp();
+    // Micro-batches are summed up behind what is summed over ranks in each.
+    if (auto total = dyn_cast_if_present<dist::AccumulateOp>(op))
+      op = total.getInput().getDefiningOp<dist::ReshardOp>();
     if (auto sum = dyn_cast_if_present<dist::ReshardOp>(op)) {
       // The smallest numbers of a sequence are combined on the way, too.
       auto from = dist::ShardingAttr::of(sum.getInput().getType());

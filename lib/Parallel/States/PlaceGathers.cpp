@@ -3,6 +3,8 @@
 
 #include "GatherUnits.h"
 #include "GradientOps.h"
+#include "dialects/Accel/Accel.h"
+#include "dialects/Accel/Zero.h"
 #include "dialects/Dist/GroupsAxis.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
@@ -291,6 +293,11 @@ struct PlaceGathersPass : impl::PlaceGathersPassBase<PlaceGathersPass> {
   using Base::Base;
 
   void runOnOperation() override {
+    auto decisions =
+        getOperation()->getAttrOfType<DictionaryAttr>(kDecisionsAttr);
+    auto gathers = decisions ? decisions.getAs<StringAttr>(kGathersDecision)
+                             : StringAttr();
+    bool once = gathers && gathers.getValue() == kGathersOnce;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function->hasAttr(nn::kEntryAttr) && !function.isExternal())
         GatherPlacer(function).run(once);

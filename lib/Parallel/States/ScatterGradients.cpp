@@ -3,6 +3,7 @@
 
 #include "GatherUnits.h"
 #include "GradientOps.h"
+#include "dialects/Accel/Zero.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/Entry.h"
 #include "dialects/NN/NN.h"
@@ -70,13 +71,20 @@ static bool isScatter(dist::ReshardOp sum) {
   });
 }
 
+/// The sum, or move, in front of one; behind which micro-batches may be summed.
+static dist::ReshardOp findBefore(dist::ReshardOp sum) {
+  Operation *before = sum.getInput().getDefiningOp();
+  if (auto total = dyn_cast_if_present<dist::AccumulateOp>(before))
+    before = total.getInput().getDefiningOp();
+  return dyn_cast_if_present<dist::ReshardOp>(before);
+}
+
 void GradientScatterer::findSums() {
   llvm::SmallDenseSet<Operation *> seen;
   step.walk([&](nn::GradientOp gradient) {
     for (dist::ReshardOp sum : findGradientSums(gradient)) {
-      // Behind the sum over micro-batches, where there is one.
       while (sum && !isScatter(sum))
-        sum = sum.getInput().getDefiningOp<dist::ReshardOp>();
+        sum = findBefore(sum);
       if (!sum || !seen.insert(sum).second)
         continue;
       sums.push_back(sum);
@@ -202,11 +210,13 @@ struct ScatterGradientsPass
   using Base::Base;
 
   void runOnOperation() override {
+    int64_t stage = getZeroStage(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function->hasAttr(nn::kEntryAttr) && !function.isExternal()) {
         if (failed(nn::requireTypes(function, /*placed=*/true)))
           return signalPassFailure();
-        GradientScatterer(function).run();
+        if (stage >= 2) // else once a step, where `dist-materialize` has put it
+          GradientScatterer(function).run();
       }
   }
 };

@@ -3,6 +3,7 @@
 
 #include "GradientOps.h"
 #include "SharingAxes.h"
+#include "dialects/Accel/Zero.h"
 #include "dialects/Dist/GroupsAxis.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
@@ -200,6 +201,8 @@ struct ShardStatesPass : impl::ShardStatesPassBase<ShardStatesPass> {
     for (func::FuncOp entry : nn::getEntries(module))
       if (failed(StateSharder(entry, mesh, stage, trained).run()))
         return signalPassFailure();
+    module->setAttr(kZeroStageAttr,
+                    Builder(&getContext()).getI64IntegerAttr(stage));
   }
 };
 } // namespace

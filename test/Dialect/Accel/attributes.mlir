@@ -7,7 +7,7 @@
 // CHECK-SAME: accel.gradient_wire = bf16, accel.parameter_groups = [{lr_multiplier = 5.000000e-01 : f64, optimizer = "adamw", parameters = ["w"], weight_decay = 0.000000e+00 : f64, why = {lr_multiplier = "groups[w].lr"}}],
 // CHECK-SAME: accel.phase = "decided", accel.seed = 7 : i64,
 // CHECK-SAME: accel.separate_rows = {equal = [{dim = 1 : i64, input = "scale"}], ignored = array<i64: -100>, inputs = ["ids"], terms = [{denominator = "d", least = 1.000000e+00 : f64, numerator = "n", plus = 0.000000e+00 : f64}, {numerator = "m"}]},
-// CHECK-SAME: accel.unshifted_labels = "labels", accel.untrainable = "its bias is not in it"}
+// CHECK-SAME: accel.unshifted_labels = "labels", accel.untrainable = "its bias is not in it", accel.zero_stage = 3 : i64}
 module attributes {
   accel.phase = "decided",
   accel.decisions = {micro_batches = 2 : i64},
@@ -19,5 +19,6 @@ module attributes {
   accel.folded_parameters = [{name = "wte", shape = array<i64: 4, 2>}, {name = "lost"}],
   accel.unshifted_labels = "labels",
   accel.batch_dims = {x = 1 : i64, shared = -1 : i64},
-  accel.untrainable = "its bias is not in it"
+  accel.untrainable = "its bias is not in it",
+  accel.zero_stage = 3 : i64
 } {}

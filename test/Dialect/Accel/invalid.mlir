@@ -1,6 +1,6 @@
 // RUN: acc-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.parameter_groups', 'accel.unshifted_labels', 'accel.reports', 'accel.separate_rows', 'accel.batch_dims', 'accel.untrainable', 'accel.gradient_wire', found 'accel.phse'}}
+// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.parameter_groups', 'accel.unshifted_labels', 'accel.reports', 'accel.separate_rows', 'accel.batch_dims', 'accel.untrainable', 'accel.gradient_wire', 'accel.zero_stage', found 'accel.phse'}}
 module attributes {accel.phse = "nn"} {}
 
 // -----
@@ -67,6 +67,21 @@ module attributes {accel.batch_dims = {x = -2 : i64}} {}
 
 // expected-error @below {{expected 'accel.gradient_wire' to be f16 or bf16, found f64}}
 module attributes {accel.gradient_wire = f64} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.zero_stage' to be an i64 from 1 to 3, found 4 : i64}}
+module attributes {accel.zero_stage = 4 : i64} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.zero_stage' to be an i64 from 1 to 3, found 0 : i64}}
+module attributes {accel.zero_stage = 0 : i64} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.zero_stage' to be an i64 from 1 to 3, found 2 : i32}}
+module attributes {accel.zero_stage = 2 : i32} {}
 
 // -----
 

@@ -33,9 +33,9 @@ TEST(Settings, ArePutWhereTheirPassReadsThem) {
   EXPECT_FALSE(driver::applySetting(options, "zero_stage", "3"));
   EXPECT_FALSE(driver::applySetting(options, "zero.gather_once", "true"));
   EXPECT_EQ(options.place.shardStates.stage, 3);
-  EXPECT_TRUE(options.place.placeGathers.once);
+  EXPECT_TRUE(options.decide.gatherOnce);
   EXPECT_FALSE(driver::applySetting(options, "zero.gather_once", "false"));
-  EXPECT_FALSE(options.place.placeGathers.once);
+  EXPECT_FALSE(options.decide.gatherOnce);
   EXPECT_TRUE(options.place.splitWeights.vocabulary);
   EXPECT_FALSE(driver::applySetting(options, "tp.vocabulary", "false"));
   EXPECT_FALSE(options.place.splitWeights.vocabulary);
