@@ -136,6 +136,8 @@ public:
   /// The pieces of `wanted`, a root of the logical program, that a value holds.
   std::vector<Piece> hold(mlir::Value value, mlir::Value wanted);
   PieceMaker &getMaker() { return maker; }
+  /// What is known of a dealing that has been followed.
+  const Dealing &getDealing(mlir::Operation *deal) { return dealings[deal]; }
 
   /// All rules, in the order in which they are asked.
   static llvm::ArrayRef<Rule> getRules();

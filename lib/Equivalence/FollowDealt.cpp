@@ -18,7 +18,11 @@ static bool areAlwaysGroups(Value groups) {
   while (Operation *op = skipPlacement(groups).getDefiningOp()) {
     if (isa<nn::TopKOp>(op))
       return true;
-    if (!isa<nn::ReshapeOp, nn::TransposeOp, nn::CastOp>(op))
+    // Of few bits a great number is a negative one.
+    Type element = getElementTypeOrSelf(op->getResult(0));
+    bool hasAll = element.isInteger(64) || element.isInteger(32);
+    if (!isa<nn::ReshapeOp, nn::TransposeOp>(op) &&
+        !(isa<nn::CastOp>(op) && hasAll))
       return false;
     groups = op->getOperand(0);
   }
@@ -34,8 +38,9 @@ void Follower::followDeal(Operation *op, Known &) {
   Dealing dealing;
   if (gather && gather.getDim() == 0 && !gather.getWire())
     dealing.axes = maker.dropUnits(gather.getAxes().getNames());
-  if (dealing.axes.empty() || !rank || rank->factor != 1 ||
-      rank->axes != dealing.axes ||
+  if (dealing.axes.empty() ||
+      !holds(Premise::DealsByRank,
+             rank && rank->factor == 1 && rank->axes == dealing.axes) ||
       int64_t(deal.getRanks()) != maker.countRanks(dealing.axes)) {
     why = "expected the groups of all ranks along axes, and the rank's number "
           "among them";
@@ -70,8 +75,9 @@ void Follower::followFetch(Operation *op, Known &result) {
   auto fetch = cast<dist::FetchRowsOp>(op);
   const std::optional<DealIndex> index = at(fetch.getIndex()).dealtBy;
   if (!index || fetch.getWire() ||
-      maker.dropUnits(fetch.getAxes().getNames()) !=
-          dealings[index->deal].axes) {
+      !holds(Premise::FetchesOverItsAxes,
+             maker.dropUnits(fetch.getAxes().getNames()) ==
+                 dealings[index->deal].axes)) {
     why = "expected rows by the numbers of a dealing, over its axes";
     return;
   }
@@ -90,7 +96,8 @@ void Follower::followFetch(Operation *op, Known &result) {
           return areAlwaysGroups(piece.logical);
         });
     for (const Dealt &dealt : from.dealt)
-      if (dealt.deal == index->deal && (dealt.noneIsZero || !hasNone))
+      if (dealt.deal == index->deal &&
+          holds(Premise::NoneComesBackAsZeros, dealt.noneIsZero || !hasNone))
         insertSum(result.pieces, dealt.piece);
   }
 }
@@ -145,7 +152,8 @@ void Follower::applyDealtProduct(Operation *op, Operation *deal) {
   auto matmul = dyn_cast<nn::GroupedMatmulOp>(op);
   auto grad = dyn_cast<nn::GroupedMatmulGradOp>(op);
   const std::optional<DealIndex> &own = at(op->getOperand(2)).dealtBy;
-  if (!own || own->deal != deal || own->number != kOwn)
+  if (!holds(Premise::GroupsAreOwn,
+             own && own->deal == deal && own->number == kOwn))
     return;
   const Dealing &dealing = dealings[deal];
   auto deals = cast<nn::DealRowsOp>(deal);
@@ -183,8 +191,9 @@ void Follower::applyDealtProduct(Operation *op, Operation *deal) {
         others = holdRows(1, rootOf(1));
       } else {
         for (Piece piece : hold(op->getOperand(1), rootOf(1)))
-          if (!piece.dims[0].free && piece.dims[0].isPlain() &&
-              piece.dims[0].axes == dealing.axes) {
+          if (holds(Premise::MatricesAreOwn,
+                    !piece.dims[0].free && piece.dims[0].isPlain() &&
+                        piece.dims[0].axes == dealing.axes)) {
             piece.dims[0] = Dim();
             others.push_back(std::move(piece));
           }
@@ -252,7 +261,8 @@ void Follower::applyDealtRows(Operation *op, Operation *deal) {
       }
       for (auto &made : apply(whole, operands, zeros, wide))
         if (made.front().dims.size() == shapeOf(result).size() &&
-            made.front().dims[0] == dealt.piece.dims[0])
+            holds(Premise::RowsStayRows,
+                  made.front().dims[0] == dealt.piece.dims[0]))
           insertDealt(result, {made.front(), deal, /*noneIsZero=*/false});
     }
   }

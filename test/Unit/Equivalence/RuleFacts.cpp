@@ -487,7 +487,8 @@ RuleProgram::Verdict RuleProgram::check(std::string &why) {
   for (Value result : asked->getResults()) {
     Known &known = follower->at(result);
     isAny |= !known.pieces.empty() || !known.terms.empty() ||
-             !known.views.empty() || known.offset || known.splat;
+             !known.views.empty() || known.offset || known.splat ||
+             !known.dealt.empty() || known.dealtBy;
   }
   if (!isAny)
     return Verdict::Nothing;
@@ -507,6 +508,16 @@ RuleProgram::Verdict RuleProgram::check(std::string &why) {
         llvm::raw_string_ostream(why) << "a view of " << view.root;
         return Verdict::Unsound;
       }
+    for (const Dealt &dealt : known.dealt)
+      if (!isTrue(dealt, found)) {
+        llvm::raw_string_ostream(why) << PieceMaker(mesh).describe(dealt.piece)
+                                      << ", dealt, of " << dealt.piece.logical;
+        return Verdict::Unsound;
+      }
+    if (known.dealtBy && !isTrue(*known.dealtBy, found)) {
+      why = "the numbers of a dealing";
+      return Verdict::Unsound;
+    }
     Tensors terms = found;
     if (known.sum && known.combines != dist::Reduction::sum) {
       if (!isCombination(known, found)) {

@@ -231,14 +231,14 @@ void RuleProgram::begin() {
   }
 }
 
-void RuleProgram::follow(Value end) {
+void RuleProgram::follow(Operation *end) {
   if (!isValid)
     return;
   ScopedDiagnosticHandler silent(module->getContext(),
                                  [](Diagnostic &) { return success(); });
   begin();
   for (Operation &op : localFunction.front()) {
-    if (&op == end.getDefiningOp())
+    if (&op == end)
       break;
     if (sources.insert(&op).second)
       (void)follower->follow(&op);

@@ -60,8 +60,9 @@ public:
   /// constants alone are known.
   void ask(mlir::Operation *op, llvm::ArrayRef<equivalence::RuleId> rules);
 
-  /// Asks all rules of the ops that are before a value's, as the proof does.
-  void follow(mlir::Value end);
+  /// Asks all rules of the ops that are before one, as the proof does.
+  void follow(mlir::Operation *end);
+  void follow(mlir::Value end) { follow(end.getDefiningOp()); }
 
   /// Whether anything has been concluded of a value.
   bool isKnown(mlir::Value value) {
@@ -122,6 +123,11 @@ private:
   bool evaluateLocal();
   bool isTrue(const equivalence::Piece &piece, const Tensors &tensors);
   bool isTrue(const equivalence::View &view, const Tensors &tensors);
+  /// By what the dealing's numbers say on each rank.
+  bool isTrue(const equivalence::Dealt &dealt, const Tensors &tensors);
+  bool isTrue(equivalence::DealIndex index, const Tensors &tensors);
+  /// A point's group along axes, in the order of its ranks' numbers.
+  std::vector<Point> getRanks(Point point, llvm::ArrayRef<mlir::StringAttr> of);
   bool areTrue(const std::vector<std::vector<equivalence::Piece>> &terms,
                const Tensors &tensors);
   Tensors getSum();

@@ -21,6 +21,7 @@ llvm::ArrayRef<RuleProperty> getViewProperties();
 llvm::ArrayRef<RuleProperty> getLookupProperties();
 llvm::ArrayRef<RuleProperty> getPaddingProperties();
 llvm::ArrayRef<RuleProperty> getEqualProperties();
+llvm::ArrayRef<RuleProperty> getDealtProperties();
 
 } // namespace accel::test
 
