@@ -1,6 +1,7 @@
 // Gathers sharded weights where they are used, a unit at a time, and again in
 // the backward.
 
+#include "PlaceGathers.h"
 #include "GatherUnits.h"
 #include "GradientOps.h"
 #include "dialects/Accel/Accel.h"
@@ -288,6 +289,10 @@ void GatherPlacer::place(ArrayRef<Use> uses, bool isBackward) {
   }
 }
 
+void placeGathers(func::FuncOp entry, bool once) {
+  GatherPlacer(entry).run(once);
+}
+
 namespace {
 struct PlaceGathersPass : impl::PlaceGathersPassBase<PlaceGathersPass> {
   using Base::Base;
@@ -300,7 +305,7 @@ struct PlaceGathersPass : impl::PlaceGathersPassBase<PlaceGathersPass> {
     bool once = gathers && gathers.getValue() == kGathersOnce;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function->hasAttr(nn::kEntryAttr) && !function.isExternal())
-        GatherPlacer(function).run(once);
+        placeGathers(function, once);
   }
 };
 } // namespace
