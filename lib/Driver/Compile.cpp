@@ -335,17 +335,21 @@ LogicalResult Compilation::runPhases() {
 
 LogicalResult Compilation::emitExecutable() {
   TimingScope generating = begin("generating kernels");
-  FailureOr<const Target *> target = findTarget(
-      *module, options.phases.plan.target, options.phases.plan.threads);
-  if (failed(target))
+  auto targets = findTargets(*module, options.phases.plan.target,
+                             options.phases.plan.threads);
+  if (failed(targets))
     return failure();
-  FailureOr<Code> code = (*target)->compile(*module);
-  if (failed(code))
-    return failure();
+  SmallVector<emit::Compiled> engines;
+  for (const Target *target : *targets) {
+    FailureOr<Code> code = target->compile(*module);
+    if (failed(code))
+      return failure();
+    engines.push_back({target, std::move(*code)});
+  }
   generating.stop();
   TimingScope writing = begin("writing " + options.output);
-  return emit::writeExecutable(*module, **target, *code, phaseTexts,
-                               options.output, options.embedWeights);
+  return emit::writeExecutable(*module, engines, phaseTexts, options.output,
+                               options.embedWeights);
 }
 
 /// Of a model what its parameters are, and if it is trained how they are

@@ -3,6 +3,7 @@
 #include "InitAll.h"
 
 #include "Passes.h"
+#include "Targets.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
@@ -19,9 +20,7 @@
 #include "lib/Precision/Passes.h"
 #include "lib/Search/Passes.h"
 #include "lib/Stages/Passes.h"
-#include "lib/Target/CPU/Target.h"
 #include "lib/Target/Element/Models.h"
-#include "lib/Target/Null/Target.h"
 #include "lib/Tasks/Passes.h"
 #include "lib/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -38,10 +37,8 @@ void accel::registerAllDialects(mlir::DialectRegistry &registry) {
   plan::registerKernelSourceModels(registry);
   precision::registerCastableModels(registry);
   element::registerElementSourceModels(registry);
-  // The first is what is compiled for unless --target says otherwise.
   registry.addExtension(+[](mlir::MLIRContext *, plan::PlanDialect *dialect) {
-    dialect->addInterface<TargetTable>(std::vector<TargetTable::Row>{
-        cpu::getTargetRow(), null::getTargetRow()});
+    dialect->addInterface<TargetTable>(driver::targetRows());
   });
 }
 

@@ -51,7 +51,7 @@ void AttributeReader::refuse(Attribute attribute, const char *expected) {
 
 void AttributeReader::code(StringRef name, std::string &symbol) {
   taken.push_back(name);
-  symbol = names.target.getSymbol(op, names.symbols);
+  symbol = names.target->getSymbol(op, names.symbols);
 }
 
 /// Of integers alone: what the others hold no message speaks of.

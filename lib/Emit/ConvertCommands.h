@@ -10,9 +10,8 @@ namespace accel::emit {
 
 /// What commands of a program name.
 struct ProgramNames {
-  explicit ProgramNames(const Target &target) : target(target) {}
-
-  const Target &target; ///< says what its code calls what commands call
+  /// Of the body at hand: says what its code calls what commands call.
+  const Target *target = nullptr;
   BufferIndices buffers;
   /// The program's inputs, by the buffers that they are read into.
   llvm::DenseMap<int64_t, std::string> inputs;

@@ -4,6 +4,7 @@
 #include "WriteExecutable.h"
 
 #include "ConvertCommands.h"
+#include "accel-rt/FeatureFormat.h"
 #include "accel-rt/SectionFormat.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/Accel/Reports.h"
@@ -25,15 +26,15 @@ using namespace accel::emit;
 namespace {
 class Emitter {
 public:
-  Emitter(ModuleOp module, const Target &target, StringRef outputPath,
+  Emitter(ModuleOp module, ArrayRef<Compiled> engines, StringRef outputPath,
           bool embedWeights)
-      : module(module), target(target), outputPath(outputPath),
+      : module(module), engines(engines), outputPath(outputPath),
         embedWeights(embedWeights) {}
 
-  LogicalResult run(const Code &code,
-                    ArrayRef<std::pair<std::string, std::string>> phaseTexts);
+  LogicalResult run(ArrayRef<std::pair<std::string, std::string>> phaseTexts);
 
 private:
+  LogicalResult addCode();
   LogicalResult addMesh();
   LogicalResult addProgram(plan::ProgramOp op);
   LogicalResult addBuffer(plan::BufferOp op, rt::Program &program,
@@ -57,7 +58,7 @@ private:
                   std::vector<int64_t> shape = {});
 
   ModuleOp module;
-  const Target &target;
+  ArrayRef<Compiled> engines; ///< the first is the file's own
   std::string outputPath;
   bool embedWeights;
   rt::Executable executable;
@@ -83,11 +84,29 @@ void Emitter::addSection(std::string name, std::string bytes, rt::DType dtype,
       {std::move(name), dtype, std::move(shape), kept.data(), kept.size()});
 }
 
+/// What each engine's code needs of the machine, and its sections.
+LogicalResult Emitter::addCode() {
+  executable.target = engines.front().target->getText();
+  llvm::StringSet<> names;
+  for (const auto &[target, code] : engines) {
+    bool isOwn = target == engines.front().target;
+    std::string engine = plan::stringifyEngine(target->getEngine()).str();
+    for (const std::string &feature : code.features)
+      executable.features.push_back(isOwn ? feature
+                                          : rt::featureOf(engine, feature));
+    for (const Code::Section &section : code.sections) {
+      if (!names.insert(section.name).second)
+        return module.emitError()
+               << "expected one section of code called '" << section.name
+               << "', found one more, of engine '" << engine << "'";
+      addSection(rt::kCodePrefix + section.name, section.bytes);
+    }
+  }
+  return success();
+}
+
 LogicalResult
-Emitter::run(const Code &code,
-             ArrayRef<std::pair<std::string, std::string>> phaseTexts) {
-  executable.target = target.getText();
-  executable.features = code.features;
+Emitter::run(ArrayRef<std::pair<std::string, std::string>> phaseTexts) {
   if (failed(addMesh()) || failed(addModuleAttributes()))
     return failure();
   module.walk([&](plan::BufferOp buffer) {
@@ -107,8 +126,8 @@ Emitter::run(const Code &code,
       return failure();
   if (failed(addReports()))
     return failure();
-  for (const Code::Section &section : code.sections)
-    addSection(rt::kCodePrefix + section.name, section.bytes);
+  if (failed(addCode()))
+    return failure();
   for (const auto &[phase, text] : phaseTexts)
     addSection("ir:" + phase, text);
   rt::Status status = rt::writeExecutableFile(std::move(executable), sections,
@@ -445,7 +464,7 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
     return op.emitOpError()
            << "expected as many ranks as the mesh has ("
            << executable.numRanks() << "), found " << op.getRanks();
-  ProgramNames names(target);
+  ProgramNames names;
   for (auto arena : op.getOps<plan::ArenaOp>())
     program.arenas.push_back({plan::stringifySpace(arena.getSpace()).str(),
                               static_cast<int64_t>(arena.getBytes()),
@@ -466,12 +485,14 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
   for (auto bodyOp : op.getOps<plan::BodyOp>())
     names.bodies.try_emplace(bodyOp.getSymNameAttr(), names.bodies.size());
   for (auto bodyOp : op.getOps<plan::BodyOp>()) {
-    if (bodyOp.getEngine() != target.getEngine())
+    const Compiled *own = llvm::find_if(engines, [&](const Compiled &each) {
+      return each.target->getEngine() == bodyOp.getEngine();
+    });
+    if (own == engines.end())
       return bodyOp.emitOpError()
-             << "expected engine '" << plan::stringifyEngine(target.getEngine())
-             << "', which executes what is made for '" << target.getText()
-             << "', found '" << plan::stringifyEngine(bodyOp.getEngine())
-             << "': the plan was made for another target";
+             << "expected an engine that code was made for, found '"
+             << plan::stringifyEngine(bodyOp.getEngine()) << "'";
+    names.target = own->target;
     rt::Body &body = program.bodies.emplace_back();
     body.name = bodyOp.getSymName().str();
     body.engine = plan::stringifyEngine(bodyOp.getEngine()).str();
@@ -509,8 +530,8 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
 }
 
 LogicalResult
-emit::writeExecutable(ModuleOp plan, const Target &target, const Code &code,
+emit::writeExecutable(ModuleOp plan, ArrayRef<Compiled> engines,
                       ArrayRef<std::pair<std::string, std::string>> phaseTexts,
                       StringRef outputPath, bool embedWeights) {
-  return Emitter(plan, target, outputPath, embedWeights).run(code, phaseTexts);
+  return Emitter(plan, engines, outputPath, embedWeights).run(phaseTexts);
 }

@@ -102,8 +102,8 @@ public:
   /// gradient calls.
   virtual std::string getSymbol(mlir::Operation *command,
                                 mlir::SymbolTableCollection &symbols) const = 0;
-  /// Compiles all that the commands of finished plans call. Errors are located
-  /// at the op that cannot be compiled.
+  /// Compiles all that the commands of finished plans call in bodies of its
+  /// engine. Errors are located at the op that cannot be compiled.
   virtual mlir::FailureOr<Code> compile(mlir::ModuleOp plans) const = 0;
 };
 

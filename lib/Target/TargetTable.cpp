@@ -3,6 +3,7 @@
 #include "TargetTable.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -41,4 +42,35 @@ FailureOr<const Target *> accel::findTarget(ModuleOp module, StringRef text,
   if (!table)
     return module.emitError() << "expected a context with targets";
   return table->get({text.str(), threads}, [&] { return module.emitError(); });
+}
+
+FailureOr<SmallVector<const Target *>>
+accel::findTargets(ModuleOp plan, StringRef text, int64_t threads) {
+  FailureOr<const Target *> first = findTarget(plan, text, threads);
+  if (failed(first))
+    return failure();
+  SmallVector<const Target *> targets{*first};
+  llvm::MapVector<plan::Engine, plan::BodyOp> bodies;
+  plan.walk([&](plan::BodyOp body) {
+    bodies.insert({body.getEngine(), body});
+  });
+  if (plan::Engine own = (*first)->getEngine();
+      !bodies.empty() && bodies.front().first != own) {
+    auto [engine, body] = bodies.front();
+    return body.emitOpError()
+           << "expected engine '" << plan::stringifyEngine(own)
+           << "', which executes what is made for '" << (*first)->getText()
+           << "', found '" << plan::stringifyEngine(engine)
+           << "': the plan was made for another target";
+  }
+  for (auto [engine, body] : bodies) {
+    if (engine == (*first)->getEngine())
+      continue;
+    FailureOr<const Target *> other =
+        findTarget(plan, plan::stringifyEngine(engine), threads);
+    if (failed(other))
+      return failure();
+    targets.push_back(*other);
+  }
+  return targets;
 }

@@ -53,6 +53,13 @@ private:
 mlir::FailureOr<const Target *>
 findTarget(mlir::ModuleOp module, llvm::StringRef text, int64_t threads = 0);
 
+/// The targets of a plan's bodies, of each engine one: first that of the
+/// options, which the plan was made for, then of other engines those that are
+/// called as they are, with the same threads. Errors: the first body, which
+/// fills the arenas at load, is of another engine than the first target's.
+mlir::FailureOr<llvm::SmallVector<const Target *>>
+findTargets(mlir::ModuleOp plan, llvm::StringRef text, int64_t threads = 0);
+
 } // namespace accel
 
 #endif // ACCEL_LIB_TARGET_TARGETTABLE_H

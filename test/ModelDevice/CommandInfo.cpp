@@ -4,6 +4,8 @@
 
 #include "Format/Views.h"
 
+#include <map>
+
 namespace accel::rt::model {
 namespace {
 
@@ -17,6 +19,12 @@ ViewAccess accessOf(const View &view, Access access, const Program *program) {
   made.buffer = buffer.name;
   made.root = view.buffer;
   made.isScratch = buffer.role == "scratch";
+  made.space = buffer.space;
+  made.inArena = {Address{} + (buffer.offset + view.offset), buffer.slots,
+                  buffer.slotStride};
+  for (const AxisStride &stride : view.axes)
+    if (stride.axis == "mb")
+      made.inArena.microBatchStride += stride.bytes;
   for (size_t i = 0; !buffer.aliasOf.empty() && i < program->buffers.size();
        ++i)
     if (program->buffers[i].name == buffer.aliasOf)
@@ -49,10 +57,25 @@ CommandInfo describeCommand(const Command &command, const Program *program) {
 
 std::vector<CommandInfo> describeProgram(const Program &program) {
   std::vector<CommandInfo> infos;
-  for (const Body &body : program.bodies)
-    for (const Command &command : body.commands) {
-      infos.push_back(describeCommand(command, &program));
-      infos.back().body = body.name;
+  std::vector<std::map<std::string, int64_t>> records(program.bodies.size());
+  int64_t number = 0;
+  for (size_t i = 0; i < program.bodies.size(); ++i)
+    for (const Command &command : program.bodies[i].commands) {
+      if (auto *record = std::get_if<RecordCommand>(&command.what))
+        records[i][record->event] = number;
+      ++number;
+    }
+  for (size_t i = 0; i < program.bodies.size(); ++i)
+    for (const Command &command : program.bodies[i].commands) {
+      CommandInfo &info =
+          infos.emplace_back(describeCommand(command, &program));
+      info.body = program.bodies[i].name;
+      if (auto *record = std::get_if<RecordCommand>(&command.what))
+        info.record = records[i][record->event];
+      if (auto *wait = std::get_if<WaitCommand>(&command.what))
+        info.record =
+            records[wait->body < 0 ? i : static_cast<size_t>(wait->body)]
+                   [wait->event];
     }
   return infos;
 }

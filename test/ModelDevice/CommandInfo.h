@@ -6,6 +6,7 @@
 #define ACCEL_TEST_MODELDEVICE_COMMANDINFO_H
 
 #include "ByteRuns.h"
+#include "accel-rt/Streams.h"
 
 namespace accel::rt::model {
 
@@ -20,15 +21,21 @@ struct ViewAccess {
   int64_t root = -1;
   /// What it holds is no value: it may be read before it is written.
   bool isScratch = false;
+  /// Where it is in the arena of a space, of a rank whose coordinates are 0.
+  std::string space = {};
+  Place inArena = {};
 };
 
 struct CommandInfo {
-  std::string kind, node, stream, body;
+  std::string kind, node, stream;
   std::vector<ViewAccess> views;
   /// Of what it releases: these bytes are overwritten, and not to be read.
   std::vector<ViewAccess> releases;
+  std::string body = {};
   bool isCollective = false;
   bool isFile = false; ///< It reads or writes files.
+  /// Of a record or wait the number of the record; -1 of others.
+  int64_t record = -1;
 
   /// "gemm for node 'MatMul#1' (body 'forward', stream 'compute')"
   std::string describe() const;
@@ -37,7 +44,8 @@ struct CommandInfo {
 /// Of a command of a program; without one nothing is known of its buffers.
 CommandInfo describeCommand(const Command &command, const Program *program);
 
-/// Of every command of a program, by Work::number.
+/// Of every command of a program, by Work::number: those of a body follow each
+/// other.
 std::vector<CommandInfo> describeProgram(const Program &program);
 
 } // namespace accel::rt::model

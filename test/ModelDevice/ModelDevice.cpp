@@ -3,7 +3,9 @@
 #include "ModelDevice.h"
 
 #include "../Unit/Runtime/WalledDevice.h"
+#include "ModelSection.h"
 #include "ModelStreams.h"
+#include "accel-rt/FeatureFormat.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -60,34 +62,50 @@ Status ModelDevice::makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
   return Status();
 }
 
-DeviceKind modelDevice(ModelOptions options) {
-  return {"cpu", /*executes=*/true, cpu::isOfProcess, cpu::checkMachine,
-          [options](const ExecutableFile &file, ThreadPool &pool,
-                    std::atomic<uint64_t> *populated,
-                    std::unique_ptr<Device> &device) {
+DeviceKind modelDevice(ModelOptions options, const char *name) {
+  auto checkMachine = [](const Executable &plan, const std::string &path) {
+    // Its kernels are the CPU's.
+    Executable ofCpu;
+    ofCpu.target = cpu::kName;
+    ofCpu.features =
+        featuresOf(plan, plan.target.substr(0, plan.target.find(':')));
+    return cpu::checkMachine(ofCpu, path);
+  };
+  const char *library =
+      name == std::string(kName) ? kLibrarySection : cpu::kLibrarySection;
+  return {name, /*executes=*/true, cpu::isOfProcess, checkMachine,
+          [options, library](const ExecutableFile &file, ThreadPool &pool,
+                             std::atomic<uint64_t> *populated,
+                             std::unique_ptr<Device> &device) {
             std::unique_ptr<Device> cpu;
             ACCEL_RT_RETURN_IF_ERROR(
-                cpu::makeDevice(file, pool, populated, cpu));
+                cpu::makeDeviceOf(library, file, pool, populated, cpu));
             device = std::make_unique<ModelDevice>(
                 std::make_unique<test::WalledDevice>(std::move(cpu)), options);
             return Status();
           }};
 }
 
+std::optional<ModelOptions> optionsOfEnvironment() {
+  const char *text = std::getenv("ACCEL_MODEL_ORDER");
+  if (!text)
+    return {};
+  ModelOptions options;
+  if (Status status = Order::parse(text, options.order); !status.ok()) {
+    std::fprintf(stderr, "ACCEL_MODEL_ORDER: %s\n", status.message().c_str());
+    std::exit(2);
+  }
+  return options;
+}
+
 const DeviceKind *modelDeviceOfEnvironment() {
-  static const DeviceKind *device = [] {
-    const char *text = std::getenv("ACCEL_MODEL_ORDER");
-    if (!text)
-      return static_cast<const DeviceKind *>(nullptr);
-    ModelOptions options;
-    if (Status status = Order::parse(text, options.order); !status.ok()) {
-      std::fprintf(stderr, "ACCEL_MODEL_ORDER: %s\n", status.message().c_str());
-      std::exit(2);
-    }
-    static const DeviceKind kind = modelDevice(options);
-    return &kind;
+  static const std::optional<DeviceKind> device =
+      []() -> std::optional<DeviceKind> {
+    if (std::optional<ModelOptions> options = optionsOfEnvironment())
+      return modelDevice(*options);
+    return {};
   }();
-  return device;
+  return device ? &*device : nullptr;
 }
 
 } // namespace accel::rt::model

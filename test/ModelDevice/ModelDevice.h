@@ -6,6 +6,7 @@
 #ifndef ACCEL_TEST_MODELDEVICE_MODELDEVICE_H
 #define ACCEL_TEST_MODELDEVICE_MODELDEVICE_H
 
+#include "Device/CPU/CpuDevice.h"
 #include "Device/Devices.h"
 #include "ModelMemory.h"
 #include "ModelOptions.h"
@@ -21,6 +22,9 @@ public:
   const char *name() const override { return "model"; }
   Status allocate(const ArenaPlan &arena, Address &address) override;
   uint64_t allocatedBytes() const override { return inner->allocatedBytes(); }
+  bool isHostMemory(Address address) const override {
+    return inner->isHostMemory(address);
+  }
   Status share(void *host, uint64_t bytes, Address &address) override;
   Status upload(Address target, const void *source, const Rows &rows) override;
   Status download(void *target, Address source, const Rows &rows) override;
@@ -37,11 +41,20 @@ private:
   ModelMemory memory;
 };
 
-/// A row for the table of devices, in the place of the CPU's.
-DeviceKind modelDevice(ModelOptions options);
+/// What plans and files call the device where it stands for itself: they are
+/// made by accel-model-opt.
+inline constexpr const char *kName = "cuda";
 
-/// The row with the order that the environment's ACCEL_MODEL_ORDER says; null
-/// where it says none. An order that is none ends the process.
+/// A row for the table of devices: in the place of the CPU's, which runs what
+/// was made for that, or of this device's own (kName).
+DeviceKind modelDevice(ModelOptions options, const char *name = cpu::kName);
+
+/// The order that the environment's ACCEL_MODEL_ORDER says; none where it says
+/// none. An order that is none ends the process.
+std::optional<ModelOptions> optionsOfEnvironment();
+
+/// The row in the CPU's place with the order that the environment's
+/// ACCEL_MODEL_ORDER says; null where it says none.
 const DeviceKind *modelDeviceOfEnvironment();
 
 } // namespace accel::rt::model

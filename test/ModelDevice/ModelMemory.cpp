@@ -18,6 +18,13 @@ Status ModelMemory::add(const ArenaPlan &arena, Address address) {
   return Status();
 }
 
+Address ModelMemory::begin(const std::string &space) const {
+  for (const Arena &arena : arenas)
+    if (arena.space == space)
+      return Address{arena.begin};
+  return Address{};
+}
+
 std::string ModelMemory::describe(uint64_t begin, uint64_t end) const {
   for (const Arena &arena : arenas)
     if (begin >= arena.begin && begin < arena.end)

@@ -36,6 +36,8 @@ public:
   Status copy(Copy kind, Address address, const Rows &rows);
 
   History &history() { return past; }
+  /// Where the arena of a space begins.
+  Address begin(const std::string &space) const;
   /// "bytes 64 to 127 of space 'device'"
   std::string describe(uint64_t begin, uint64_t end) const;
 

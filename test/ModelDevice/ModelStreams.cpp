@@ -10,7 +10,7 @@ ModelStreams::ModelStreams(const StreamPlan &plan, StreamWatcher &watcher,
                            const ModelOptions &options, ModelMemory &memory)
     : watcher(watcher), options(options), memory(memory), order(options.order),
       numStreams(plan.names.size()), timeline(numStreams, plan.events),
-      joined(numStreams) {
+      joined(numStreams + 1), abroad(numStreams + 1) {
   memory.setStreams(true);
   if (!plan.program)
     return;
@@ -102,11 +102,18 @@ Failure ModelStreams::join() {
   if (!failure.status.ok() && failure.status.message() != kAbortedMessage)
     watcher.fails();
   joined = timeline.counts();
+  joined.push_back(abroad[numStreams]);
+  abroadAt.clear();
   timeline.clear();
   memory.setUnderWay(0);
   for (size_t stream = 0; stream < numStreams; ++stream)
     watcher.rests(stream);
   return failure;
+}
+
+static void raise(Clock &clock, const Clock &other) {
+  for (size_t stream = 0; stream < clock.size(); ++stream)
+    clock[stream] = std::max(clock[stream], other[stream]);
 }
 
 Failure ModelStreams::inspect() {
@@ -118,13 +125,16 @@ Failure ModelStreams::inspect() {
   for (const Node &node : nodes) {
     Clock clock = joined;
     for (size_t before : node.behind)
-      for (size_t stream = 0; stream < numStreams; ++stream)
-        clock[stream] = std::max(clock[stream], clocks[before][stream]);
+      raise(clock, clocks[before]);
     const CommandInfo *info = infoOf(*node.step.work);
     if (info && options.inspects)
       if (Status status = touch(node, *info, clock); !status.ok())
         return {std::move(status), node.step.work};
     clock[node.event.stream] = node.event.index;
+    if (info && options.inspects && node.is(Work::Kind::Host) &&
+        info->record >= 0)
+      if (Status status = meet(node, *info, clock); !status.ok())
+        return {std::move(status), node.step.work};
     clocks.push_back(std::move(clock));
   }
   return {};
@@ -207,21 +217,16 @@ void ModelStreams::countLost() const {
 Status ModelStreams::touch(const Node &node, const CommandInfo &info,
                            const Clock &clock) {
   const Work &work = *node.step.work;
-  History &history = memory.history();
-  Status status;
-  auto forBytes = [&](const std::vector<ViewAccess> &views, size_t i,
-                      bool writes, auto &&f) {
-    Address at = work.places[i].at(node.microBatch);
-    views[i].runs.forEach([&](int64_t begin, int64_t end) {
-      std::optional<Conflict> conflict =
-          status.ok() ? f((at + begin).value, (at + end).value) : std::nullopt;
-      if (conflict)
-        status = tell(*conflict, views[i], info, node, writes);
-    });
-  };
   if (work.isPoison) {
-    forBytes(viewsOf(work, info), 0, true, [&](uint64_t begin, uint64_t end) {
-      return history.release(begin, end, node.event, clock);
+    Status status;
+    const ViewAccess view = viewsOf(work, info).front();
+    Address at = work.places.front().at(node.microBatch);
+    view.runs.forEach([&](int64_t begin, int64_t end) {
+      if (!status.ok())
+        return;
+      if (auto conflict = memory.history().release(
+              (at + begin).value, (at + end).value, node.event, clock))
+        status = tell(*conflict, view, info, node.event, /*writes=*/true);
     });
     return status;
   }
@@ -236,29 +241,77 @@ Status ModelStreams::touch(const Node &node, const CommandInfo &info,
                    *lastCollective));
     lastCollective = node.event;
   }
-  for (size_t i = 0; i < info.views.size(); ++i) {
-    const ViewAccess &view = info.views[i];
-    if (view.access == Access::Read || view.access == Access::Both)
-      forBytes(info.views, i, false, [&](uint64_t begin, uint64_t end) {
-        return history.read(begin, end, node.event, clock, view.root,
-                            !view.isScratch);
+  return access(
+      info, [&](size_t i) { return work.places[i].at(node.microBatch); },
+      node.event, clock);
+}
+
+Status ModelStreams::access(const CommandInfo &info, const FindView &at,
+                            const Event &by, const Clock &clock) {
+  History &history = memory.history();
+  Status status;
+  for (bool writes : {false, true})
+    for (size_t i = 0; i < info.views.size(); ++i) {
+      const ViewAccess &view = info.views[i];
+      if (view.access == Access::None ||
+          view.access == (writes ? Access::Read : Access::Write))
+        continue;
+      Address first = at(i);
+      view.runs.forEach([&](int64_t from, int64_t to) {
+        if (!status.ok())
+          return;
+        uint64_t begin = (first + from).value, end = (first + to).value;
+        std::optional<Conflict> conflict =
+            writes ? history.write(begin, end, by, clock, view.root)
+                   : history.read(begin, end, by, clock, view.root,
+                                  !view.isScratch);
+        if (conflict)
+          status = tell(*conflict, view, info, by, writes);
       });
-  }
-  for (size_t i = 0; i < info.views.size(); ++i) {
-    const ViewAccess &view = info.views[i];
-    if (view.access == Access::Write || view.access == Access::Both)
-      forBytes(info.views, i, true, [&](uint64_t begin, uint64_t end) {
-        return history.write(begin, end, node.event, clock, view.root);
-      });
-  }
+    }
   return status;
 }
 
+/// Where a stream meets one of another engine, whose commands this device does
+/// not see: they are held against the bytes when it waits for them, behind what
+/// they have waited for themselves. Requires that they touch the same bytes on
+/// all ranks.
+Status ModelStreams::meet(const Node &node, const CommandInfo &info,
+                          Clock &clock) {
+  if (node.step.work->number == info.record) {
+    crossed[info.record] = clock;
+    return Status();
+  }
+  const CommandInfo &record = infos[static_cast<size_t>(info.record)];
+  int64_t first = info.record;
+  while (first > 0 && infos[static_cast<size_t>(first - 1)].body == record.body)
+    --first;
+  int64_t &next =
+      abroadAt.try_emplace({first, node.microBatch}, first).first->second;
+  raise(abroad, joined);
+  for (; next < info.record; ++next) {
+    const CommandInfo &other = infos[static_cast<size_t>(next)];
+    if (auto met = crossed.find(other.record); met != crossed.end())
+      raise(abroad, met->second);
+    Event by{numStreams, abroad[numStreams] + 1, next, node.event.microBatch};
+    ACCEL_RT_RETURN_IF_ERROR(access(
+        other,
+        [&](size_t i) {
+          const ViewAccess &view = other.views[i];
+          return memory.begin(view.space) +
+                 (view.inArena.at(node.microBatch) - Address{});
+        },
+        by, abroad));
+    ++abroad[numStreams];
+  }
+  raise(clock, abroad);
+  return Status();
+}
+
 Status ModelStreams::tell(const Conflict &conflict, const ViewAccess &view,
-                          const CommandInfo &info, const Node &node,
+                          const CommandInfo &info, const Event &by,
                           bool writes) const {
-  std::string what = describe(info, node.event) +
-                     (writes ? " writes " : " reads ") +
+  std::string what = describe(info, by) + (writes ? " writes " : " reads ") +
                      memory.describe(conflict.begin, conflict.end);
   if (!view.buffer.empty())
     what += ", in buffer " + inQuotes(view.buffer);

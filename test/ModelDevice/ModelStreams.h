@@ -11,6 +11,9 @@
 #include "ModelOptions.h"
 #include "Timeline.h"
 
+#include <functional>
+#include <map>
+
 namespace accel::rt::model {
 
 /// A command of the device, with what is known of it.
@@ -54,9 +57,14 @@ private:
   /// Whether two commands touch the same bytes, one of them writing, or meet
   /// other ranks in an order: each view of one against each of the other.
   bool conflict(const Node &a, const Node &b) const;
+  /// Where view `i` of a command is.
+  using FindView = std::function<Address(size_t i)>;
   Status touch(const Node &node, const CommandInfo &info, const Clock &clock);
+  Status access(const CommandInfo &info, const FindView &at, const Event &by,
+                const Clock &clock);
+  Status meet(const Node &node, const CommandInfo &info, Clock &clock);
   Status tell(const Conflict &conflict, const ViewAccess &view,
-              const CommandInfo &info, const Node &node, bool writes) const;
+              const CommandInfo &info, const Event &by, bool writes) const;
 
   StreamWatcher &watcher;
   const ModelOptions &options;
@@ -67,6 +75,13 @@ private:
   std::string program;
   Timeline timeline;
   Clock joined; ///< What had happened at the last join.
+  /// Streams of other engines, as one behind this device's own: what had
+  /// happened before its last command, and of each body, by its first command's
+  /// number and its micro-batch, which command comes next.
+  Clock abroad;
+  std::map<std::pair<int64_t, int64_t>, int64_t> abroadAt;
+  /// Of records that other engines wait for, what had happened before the last.
+  std::map<int64_t, Clock> crossed;
   std::optional<Event> lastCollective;
   bool hasBegun = false;
   Failure failure;

@@ -20,14 +20,19 @@ from acc import Failed, bindings, report_of, run, tensorfiles  # noqa: E402
 STEPS = 2
 
 
+def flags_of(model, dims):
+    """What every compilation is asked for."""
+    (loss, _), *_ = tensorfiles.graph_values(model)[1]
+    return ["--train", "--loss", loss, "--entries=step", "--optimizer=adamw", "--set",
+            "gradient_clipping=0.5", "--emit-gradients", *dims]
+
+
 def compile_layout(model, layout, executable, dims):
     mesh, parts, stage, *settings = layout.split()
     flags = ["--set", f"zero_stage={stage}"] if stage != "0" else []
     for setting in settings:
         flags += [f"--{setting}"] if setting.startswith("schedule=") else ["--set", setting]
-    (loss, _), *_ = tensorfiles.graph_values(model)[1]
-    run("acc-opt", model, "--train", "--loss", loss, "--entries=step", "--optimizer=adamw",
-        "--set", "gradient_clipping=0.5", "--emit-gradients", *dims, "--mesh", mesh, *flags,
+    run("acc-opt", model, *flags_of(model, dims), "--mesh", mesh, *flags,
         "--micro-batches", parts, "-o", executable)
     ranks = 1
     for axis in mesh.split(","):
@@ -50,6 +55,12 @@ def train(tool, executable, inputs, work, ranks, order):
     return left
 
 
+def compare(what, order, expected, found):
+    differing = [name for name in expected | found if expected.get(name) != found.get(name)]
+    if differing:
+        raise Failed(f"{what}, order {order}: other bits than the CPU's in {differing}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=pathlib.Path)
@@ -68,9 +79,7 @@ def main():
         expected = train("acc-run", executable, inputs, left, ranks, "")
         for order in options.orders.split(";"):
             found = train("accel-model-run", executable, inputs, left, ranks, order)
-            differing = [name for name in expected | found if expected.get(name) != found.get(name)]
-            if differing:
-                raise Failed(f"{layout}, order {order}: other bits than the CPU's in {differing}")
+            compare(layout, order, expected, found)
         print(f"{layout}: the CPU's bits in {len(expected)} files and losses", flush=True)
         if options.mutants:
             result = subprocess.run(

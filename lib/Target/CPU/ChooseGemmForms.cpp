@@ -412,8 +412,9 @@ LogicalResult FormChooser::choose(plan::AttentionGradOp grad) {
 void addFormFeatures(ModuleOp plans, CpuTarget &target) {
   WalkResult found = plans.walk([](plan::GemmOp gemm) {
     DictionaryAttr form = gemm.getFormAttr();
-    return form && form.contains("bf16x6") ? WalkResult::interrupt()
-                                           : WalkResult::advance();
+    return isOfCpu(gemm) && form && form.contains("bf16x6")
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
   });
   if (!found.wasInterrupted())
     return;

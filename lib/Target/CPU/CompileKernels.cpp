@@ -273,12 +273,19 @@ FailureOr<std::string> cpu::compileInstances(ArrayRef<KernelInstance> instances,
   return library;
 }
 
+bool cpu::isOfCpu(Operation *command) {
+  auto body = command->getParentOfType<plan::BodyOp>();
+  return body && body.getEngine() == plan::Engine::cpu;
+}
+
 FailureOr<std::string> cpu::compileKernels(ModuleOp plan,
                                            const CpuTarget &target) {
   SmallVector<KernelInstance> instances;
   SmallVector<Operation *> attentions;
   SymbolTableCollection symbols;
   WalkResult result = plan.walk([&](Operation *op) {
+    if (!isOfCpu(op))
+      return WalkResult::advance();
     if (auto kernel = dyn_cast<plan::KernelOp>(op)) {
       instances.push_back(getInstance(kernel, symbols));
       if (!instances.back().function) {

@@ -39,10 +39,14 @@ std::string getKernelSymbol(plan::AttentionGradOp grad);
 /// ElementSource, constants are splats, results are cut into `plan.rows` rows.
 llvm::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
 
-/// Compiles every kernel that the commands of `plan` name, and the softmax of
-/// each attention and attention gradient, into one shared library; returns its
-/// bytes. Kernels that are the same function are compiled once. The library is
-/// taken from the cache ($ACCEL_CACHE, else $XDG_CACHE_HOME/acc, else
+/// Whether a command stands in a body that the CPU executes.
+bool isOfCpu(mlir::Operation *command);
+
+/// Compiles every kernel that the CPU's commands of `plan` name, and the
+/// softmax of each attention and attention gradient, into one shared library;
+/// returns its bytes. Kernels that are the same function are compiled once. The
+/// library is taken from the cache ($ACCEL_CACHE, else $XDG_CACHE_HOME/acc,
+/// else
 /// ~/.cache/acc) if the same code was compiled for the same target before and
 /// what was kept is as it was; a warning says where it is not. Errors are
 /// located at the op that cannot be compiled.

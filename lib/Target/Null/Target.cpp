@@ -67,6 +67,9 @@ public:
   FailureOr<Code> compile(ModuleOp plans) const override {
     SymbolTableCollection symbols;
     WalkResult result = plans.walk([&](plan::KernelOp kernel) {
+      auto body = kernel->getParentOfType<plan::BodyOp>();
+      if (body && body.getEngine() != getEngine())
+        return WalkResult::advance();
       if (symbols.lookupSymbolIn<func::FuncOp>(plans, kernel.getFunctionAttr()))
         return WalkResult::advance();
       kernel.emitOpError() << "expected a kernel function, found '"

@@ -6,6 +6,7 @@
 #include "Base/SystemError.h"
 #include "Device/CPU/Gemm/Gemm.h"
 #include "Device/ThreadStreams.h"
+#include "accel-rt/FeatureFormat.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -28,7 +29,9 @@ public:
     for (const Mapping &mapping : mappings)
       munmap(mapping.address, mapping.bytes);
   }
-  Status load(const ExecutableFile &file) { return kernels.load(file); }
+  Status load(const ExecutableFile &file, const char *library) {
+    return kernels.load(file, library);
+  }
 
   const char *name() const override { return "cpu"; }
 
@@ -125,16 +128,25 @@ bool cpu::isOfProcess(const std::string &space) { return space != "shared"; }
 Status cpu::makeDevice(const ExecutableFile &file, ThreadPool &pool,
                        std::atomic<uint64_t> *populated,
                        std::unique_ptr<Device> &device) {
+  return makeDeviceOf(kLibrarySection, file, pool, populated, device);
+}
+
+Status cpu::makeDeviceOf(const char *library, const ExecutableFile &file,
+                         ThreadPool &pool, std::atomic<uint64_t> *populated,
+                         std::unique_ptr<Device> &device) {
   const Executable &plan = file.plan();
-  bool portable = plan.target.find(':') != std::string::npos;
+  // Beside another device's code there is the CPU's of the machine that
+  // compiles.
+  bool portable =
+      isMadeFor(plan, kName) && plan.target.find(':') != std::string::npos;
   if (portable) {
-    const std::vector<std::string> &needs = plan.features;
+    const std::vector<std::string> needs = featuresOf(plan, kName);
     bool avx512 =
         std::find(needs.begin(), needs.end(), "avx512f") != needs.end();
     ACCEL_RT_RETURN_IF_ERROR(cpu::limitInstructions(avx512));
   }
   auto made = std::make_unique<CpuDevice>(pool, populated);
-  ACCEL_RT_RETURN_IF_ERROR(made->load(file));
+  ACCEL_RT_RETURN_IF_ERROR(made->load(file, library));
   device = std::move(made);
   return Status();
 }

@@ -11,11 +11,20 @@
 
 namespace accel::rt::cpu {
 
+/// Of engines and files.
+inline constexpr const char *kName = "cpu";
+
 /// The device. Its kernels are loaded from memory; they may be absent if no
 /// command needs one. `populated` may be null.
 Status makeDevice(const ExecutableFile &file, ThreadPool &pool,
                   std::atomic<uint64_t> *populated,
                   std::unique_ptr<Device> &device);
+
+/// The same with the kernels of another section of code: a device of tests that
+/// computes as the CPU does.
+Status makeDeviceOf(const char *library, const ExecutableFile &file,
+                    ThreadPool &pool, std::atomic<uint64_t> *populated,
+                    std::unique_ptr<Device> &device);
 
 /// Errors: features (names as in /proc/cpuinfo) that the code in `path` needs
 /// and this machine lacks.
@@ -35,13 +44,19 @@ inline void *at(Address address) {
 /// The shared library of generated kernels, loaded from memory.
 class KernelLibrary {
 public:
+  KernelLibrary() = default;
   ~KernelLibrary();
-  /// Loads the library of `file`, if there is one.
-  Status load(const ExecutableFile &file);
+  KernelLibrary(const KernelLibrary &) = delete;
+  KernelLibrary &operator=(const KernelLibrary &) = delete;
+  /// Loads the library of `file` that is called so, if there is one.
+  Status load(const ExecutableFile &file, const char *name);
   /// Errors: no kernel of that name.
   Status find(const std::string &name, KernelFunction &kernel) const;
 
 private:
+  /// Open as long as the library is, since the loader knows it by that path: it
+  /// would take the next one that is loaded for the same.
+  int fd = -1;
   void *handle = nullptr;
 };
 

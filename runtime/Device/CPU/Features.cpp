@@ -2,6 +2,7 @@
 
 #include "Base/SystemError.h"
 #include "Device/CPU/CpuDevice.h"
+#include "accel-rt/FeatureFormat.h"
 
 #include <cerrno>
 #include <fstream>
@@ -43,7 +44,8 @@ Status findMissingFeatures(const std::vector<std::string> &features,
 
 Status checkMachine(const Executable &plan, const std::string &path) {
   std::vector<std::string> missing;
-  ACCEL_RT_RETURN_IF_ERROR(findMissingFeatures(plan.features, missing));
+  ACCEL_RT_RETURN_IF_ERROR(
+      findMissingFeatures(featuresOf(plan, kName), missing));
   if (missing.empty())
     return Status();
   std::string names;

@@ -17,15 +17,16 @@ namespace accel::rt::cpu {
 KernelLibrary::~KernelLibrary() {
   if (handle)
     dlclose(handle);
+  if (fd >= 0)
+    close(fd);
 }
 
-Status KernelLibrary::load(const ExecutableFile &file) {
-  const Section *section =
-      file.find(std::string(kCodePrefix) + kLibrarySection);
+Status KernelLibrary::load(const ExecutableFile &file, const char *name) {
+  const Section *section = file.find(std::string(kCodePrefix) + name);
   if (!section)
     return Status();
   // A file in memory: nothing is left on disk, whatever happens.
-  int fd = memfd_create("accel-kernels", MFD_CLOEXEC);
+  fd = memfd_create("accel-kernels", MFD_CLOEXEC);
   if (fd < 0 || ftruncate(fd, static_cast<off_t>(section->bytes)) != 0)
     return Status::error(std::string("cannot load the kernels: ") +
                          systemError(errno));
@@ -50,7 +51,6 @@ Status KernelLibrary::load(const ExecutableFile &file) {
           Status::error("cannot load the kernels: " +
                         (error == ENOMEM ? systemError(error) : dlerror()));
   }
-  close(fd);
   return status;
 }
 

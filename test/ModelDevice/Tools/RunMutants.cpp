@@ -13,6 +13,7 @@
 // --blind: the device does not look at bytes, so that the order and poison
 // alone tell.
 
+#include "accel-rt/FeatureFormat.h"
 #include "accel-rt/Runtime.h"
 #include "test/ModelDevice/ModelDevice.h"
 #include "test/ModelDevice/Mutants.h"
@@ -95,6 +96,7 @@ int runMutants(const Settings &settings) {
     return 1;
   }
   options.inspects = !settings.isBlind;
+  const bool isOwn = isMadeFor(file->plan(), kName);
   void *shared = mmap(nullptr, sizeof(LostWaits), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED)
@@ -109,7 +111,7 @@ int runMutants(const Settings &settings) {
     options.lost = mutant.lost;
     LostWaits &waits = *options.lostWaits;
     waits.seen = waits.freed = waits.conflicts = 0;
-    DeviceKind device = modelDevice(options);
+    DeviceKind device = modelDevice(options, isOwn ? kName : cpu::kName);
     Left left;
     Status found = run(settings, trains, &device, left);
     Status refused = validate(without(file->plan(), mutant));

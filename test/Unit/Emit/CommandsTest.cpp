@@ -26,7 +26,8 @@ using Touched = std::tuple<int64_t, int64_t, bool, bool>;
 
 class Commands : public ::testing::Test {
 protected:
-  Commands() : names(target) {
+  Commands() {
+    names.target = &target;
     context
         .loadDialect<func::FuncDialect, dist::DistDialect, plan::PlanDialect>();
     module = parseSourceFile<ModuleOp>(kEveryOp, &context);

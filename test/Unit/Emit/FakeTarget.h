@@ -11,8 +11,10 @@ namespace accel {
 /// is given them.
 class FakeTarget : public Target {
 public:
+  explicit FakeTarget(plan::Engine engine = plan::Engine::cpu)
+      : engine(engine) {}
   std::string getText() const override { return "fake:thing"; }
-  plan::Engine getEngine() const override { return plan::Engine::cpu; }
+  plan::Engine getEngine() const override { return engine; }
   FusionLimits getFusionLimits() const override { return {}; }
   bool hasEpilogue(Epilogue) const override { return false; }
   int64_t chooseGrid(mlir::func::FuncOp, int64_t, int64_t) const override {
@@ -35,11 +37,15 @@ public:
   std::string getSymbol(mlir::Operation *op,
                         mlir::SymbolTableCollection &) const override {
     auto kernel = llvm::dyn_cast<plan::KernelOp>(op);
-    return "fake." + (kernel ? kernel.getFunction().str() : "softmax");
+    std::string prefix = engine == plan::Engine::cpu ? "fake." : "other.";
+    return prefix + (kernel ? kernel.getFunction().str() : "softmax");
   }
   mlir::FailureOr<Code> compile(mlir::ModuleOp) const override {
     return Code();
   }
+
+private:
+  plan::Engine engine;
 };
 
 } // namespace accel

@@ -99,15 +99,19 @@ protected:
     auto module = parseSourceString<ModuleOp>(text, &context);
     if (!module)
       return "no module: " + message;
-    bool failed = mlir::failed(emit::writeExecutable(
-        *module, FakeTarget(), {{{"thing.so", "ELF"}}, {"avx2"}},
-        {{"nn", "text"}}, folder + "/m.accx", /*embedWeights=*/false));
+    FakeTarget target, other(plan::Engine::null);
+    std::vector<emit::Compiled> engines = {
+        {&target, {{{"thing.so", "ELF"}}, {"avx2"}}},
+        {&other, {{{otherSection, "other"}}, {"sse"}}}};
+    bool failed = mlir::failed(
+        emit::writeExecutable(*module, engines, {{"nn", "text"}},
+                              folder + "/m.accx", /*embedWeights=*/false));
     EXPECT_EQ(failed, !message.empty());
     return message;
   }
 
   MLIRContext context;
-  std::string folder;
+  std::string folder, otherSection = "other.so";
 };
 
 TEST_F(WriteExecutable, KeepsEverything) {
@@ -117,7 +121,8 @@ TEST_F(WriteExecutable, KeepsEverything) {
   ASSERT_TRUE(status.ok()) << status.message();
   const rt::Executable &plan = file->plan();
   EXPECT_EQ(plan.target, "fake:thing");
-  EXPECT_EQ(plan.features, std::vector<std::string>{"avx2"});
+  EXPECT_EQ(plan.features, (std::vector<std::string>{"avx2", "null:sse"}));
+  EXPECT_NE(file->find("code:other.so"), nullptr);
   ASSERT_EQ(plan.mesh.size(), 1u); // mb is no axis of ranks
   EXPECT_EQ(plan.numRanks(), 2);
   ASSERT_EQ(plan.states.size(), 2u);
@@ -223,6 +228,34 @@ TEST_F(WriteExecutable, KeepsWhatTrainingNeeds) {
   EXPECT_EQ(*plan.states[1].first.stored, rt::DType::F32);
 }
 
+TEST_F(WriteExecutable, AsksEachEnginesTarget) {
+  ASSERT_EQ(
+      write({{"-> output \"y\"", "-> output \"y\"\nplan.record \"end\""},
+             {"@clear engine cpu {",
+              "@clear engine null {\nplan.wait \"end\" of @forward on there"},
+             {"plan.fill @s[2x2xf32] with 0.0",
+              "plan.kernel @kernel_0(@w[2x2xf32]) -> @s[2x2xf32] rows 2 "
+              "by 1 on there"},
+             {"plan.segment cpu capturable", "plan.segment null"}}),
+      "");
+  std::unique_ptr<rt::ExecutableFile> file;
+  ASSERT_TRUE(rt::ExecutableFile::open(folder + "/m.accx", file).ok());
+  const std::vector<rt::Body> &bodies = file->plan().programs[0].bodies;
+  auto symbolOf = [](const rt::Command &command) {
+    return std::get<rt::KernelCommand>(command.what).function;
+  };
+  EXPECT_EQ(symbolOf(bodies[1].commands[2]), "fake.kernel_0");
+  EXPECT_EQ(symbolOf(bodies[2].commands[1]), "other.kernel_0");
+  EXPECT_EQ(bodies[2].engine, "null");
+}
+
+TEST_F(WriteExecutable, RefusesTwoSectionsOfOneName) {
+  otherSection = "thing.so";
+  EXPECT_THAT(write(), HasSubstr("expected one section of code called "
+                                 "'thing.so', found one more, of engine "
+                                 "'null'"));
+}
+
 TEST_F(WriteExecutable, RefusesWhatTheFileCannotSay) {
   EXPECT_THAT(write("ranks 2", "ranks 3"),
               HasSubstr("expected as many ranks as the mesh has (2), found 3"));
@@ -231,9 +264,8 @@ TEST_F(WriteExecutable, RefusesWhatTheFileCannotSay) {
   EXPECT_THAT(write("alpha = 0.5", "alpha = {}"),
               HasSubstr("in a form, found {}"));
   EXPECT_THAT(write("@forward engine cpu", "@forward engine cuda"),
-              HasSubstr("expected engine 'cpu', which executes what is made "
-                        "for 'fake:thing', found 'cuda': the plan was made for "
-                        "another target"));
+              HasSubstr("expected an engine that code was made for, found "
+                        "'cuda'"));
   EXPECT_THAT(write("196 bytes", "130 bytes"), HasSubstr("buffer 'w'"));
   EXPECT_THAT(write("accel.phase = \"plan\"",
                     "accel.phase = \"plan\", "

@@ -45,7 +45,7 @@ Executable twoEngines() {
   program.bodies.push_back(
       {"up",
        "null",
-       {command(WaitCommand{"there", 2}, "Wait"),
+       {command(WaitCommand{"there", 2}, "Wait for the host"),
         command(CopyCommand{q, y}, "Up"),
         command(WriteCommand{"output", "y", part, y}, "Y")}});
   program.entries[0].loops[0].segments[0].engine = "null";
@@ -68,6 +68,51 @@ TEST_F(Engines, RunEachOnItsDevice) {
   options.poison = true;
   ASSERT_EQ(run(), "");
   EXPECT_EQ(readNpy(folder / "out/y.npy"), readNpy(folder / "x.npy"));
+}
+
+/// What the model device sees of another engine's bodies is the order in which
+/// they meet its own.
+TEST_F(Engines, AreOrderedOnTheModelDevice) {
+  Executable executable = twoEngines();
+  auto onSide = [](Command command) {
+    command.stream = "side";
+    return command;
+  };
+  std::vector<Command> &down = executable.programs[0].bodies[1].commands;
+  down = {down[0],
+          command(RecordCommand{"read"}, "Record"),
+          onSide(command(WaitCommand{"read"}, "Wait")),
+          onSide(down[1]),
+          onSide(command(RecordCommand{"copied"}, "Record")),
+          command(WaitCommand{"copied"}, "Wait for the copy"),
+          down[2]};
+  auto runWithout = [&](const std::string &node) {
+    model::ModelOptions asked;
+    asked.program = executable.programs[0].name;
+    int64_t number = 0;
+    for (const Body &body : executable.programs[0].bodies)
+      for (const Command &command : body.commands) {
+        if (command.node == node)
+          asked.lost.insert(number);
+        ++number;
+      }
+    EXPECT_EQ(asked.lost.size(), node.empty() ? 0u : 1u);
+    kind = model::modelDevice(asked, "null");
+    write(executable);
+    return run();
+  };
+  ASSERT_EQ(runWithout(""), "");
+  EXPECT_EQ(readNpy(folder / "out/y.npy"), readNpy(folder / "x.npy"));
+  EXPECT_THAT(runWithout("Wait for the copy"),
+              AllOf(HasSubstr("found a race: copy for node 'There' (body "
+                              "'there', stream 'there')"),
+                    HasSubstr("reads bytes 0 to 3 of space 'pinned', in buffer "
+                              "'p', and copy for node 'Down'"),
+                    HasSubstr("writes them, and no event orders the two")));
+  EXPECT_THAT(runWithout("Wait for the host"),
+              HasSubstr("copy for node 'Up' (body 'up', stream 'compute') on "
+                        "micro-batch 0 reads bytes 64 to 67 of space 'pinned', "
+                        "in buffer 'q', which nothing has written"));
 }
 
 TEST_F(Engines, ReachWhatIsTheHosts) {
