@@ -115,19 +115,28 @@ bool accel::isReport(ModuleOp module, StringRef output) {
                       names, StringAttr::get(module.getContext(), output));
 }
 
-static bool isSeparateRows(Attribute attribute) {
-  auto rows = dyn_cast<DictionaryAttr>(attribute);
+/// Whether it names inputs with rows, and such as have the same in all of them.
+static bool hasRows(DictionaryAttr rows) {
   auto equal = rows ? rows.getAs<ArrayAttr>("equal") : nullptr;
   auto inputs = rows ? rows.getAs<ArrayAttr>("inputs") : nullptr;
-  auto terms = rows ? rows.getAs<ArrayAttr>("terms") : nullptr;
-  return equal && inputs && terms && rows.getAs<DenseI64ArrayAttr>("ignored") &&
-         rows.size() == 4 && llvm::all_of(inputs, llvm::IsaPred<StringAttr>) &&
-         llvm::all_of(terms, isLossTerm) &&
+  return equal && inputs && llvm::all_of(inputs, llvm::IsaPred<StringAttr>) &&
          llvm::all_of(equal, [](Attribute one) {
            auto pair = dyn_cast<DictionaryAttr>(one);
            return pair && pair.size() == 2 && pair.getAs<StringAttr>("input") &&
                   pair.getAs<IntegerAttr>("dim");
          });
+}
+
+static bool isSeparateRows(Attribute attribute) {
+  auto rows = dyn_cast<DictionaryAttr>(attribute);
+  auto terms = rows ? rows.getAs<ArrayAttr>("terms") : nullptr;
+  return hasRows(rows) && terms && rows.getAs<DenseI64ArrayAttr>("ignored") &&
+         rows.size() == 4 && llvm::all_of(terms, isLossTerm);
+}
+
+static bool isRowMask(Attribute attribute) {
+  auto mask = dyn_cast<DictionaryAttr>(attribute);
+  return hasRows(mask) && mask.getAs<StringAttr>("input") && mask.size() == 3;
 }
 
 namespace {
@@ -165,6 +174,10 @@ static constexpr Row kRows[] = {
      "inputs = [\"NAME\"], terms = [{denominator = \"NAME\", least = NUMBER, "
      "numerator = \"NAME\", plus = NUMBER}]}",
      isSeparateRows},
+    {kRowMaskAttr,
+     "{equal = [{dim = K, input = \"NAME\"}], input = \"NAME\", inputs = "
+     "[\"NAME\"]}",
+     isRowMask},
     {kBatchDimsAttr, "{NAME = K : i64}, a dimension or -1 by each input's name",
      isBatchDims},
     {kUntrainableAttr, "a string",

@@ -1,5 +1,5 @@
-// The attribute of a module whose evaluation is made of sums over rows; what it
-// says stands in AccelDialect.td.
+// The attributes of a module whose evaluation is made of sums over rows, and
+// whose step takes a mask of them; what they say stands in AccelDialect.td.
 
 #ifndef ACCEL_DIALECTS_ACCEL_SEPARATEROWS_H
 #define ACCEL_DIALECTS_ACCEL_SEPARATEROWS_H
@@ -9,6 +9,7 @@
 namespace accel {
 
 inline constexpr llvm::StringLiteral kSeparateRowsAttr = "accel.separate_rows";
+inline constexpr llvm::StringLiteral kRowMaskAttr = "accel.row_mask";
 
 } // namespace accel
 

@@ -69,6 +69,9 @@ inline constexpr llvm::StringLiteral kStateAttr = "nn.state";
 inline constexpr llvm::StringLiteral kWriteAttr = "nn.write";
 /// Of a cast that mixed precision put there: why, in a few words.
 inline constexpr llvm::StringLiteral kReasonAttr = "nn.reason";
+/// Of a product, unit: it divides a sum by the number of its terms, and so
+/// makes it a mean. There where import was asked for it.
+inline constexpr llvm::StringLiteral kMeanAttr = "nn.mean";
 /// Of a function that is an entry of the program: an EntryKind, or unit for a
 /// forward (dialects/NN/Entry.h reads it).
 inline constexpr llvm::StringLiteral kEntryAttr = "nn.entry";

@@ -76,10 +76,14 @@ LogicalResult NNDialect::verifyOperationAttribute(Operation *op,
   if (attribute.getName() == kReasonAttr &&
       isa<StringAttr>(attribute.getValue()) && isa<CastOp>(op))
     return success();
+  if (attribute.getName() == kMeanAttr && isa<UnitAttr>(attribute.getValue()) &&
+      isa<MulOp>(op))
+    return success();
   return op->emitError() << "unexpected attribute '"
                          << attribute.getName().getValue()
                          << "'; of nn, functions may carry '" << kEntryAttr
-                         << "' and casts '" << kReasonAttr << "'";
+                         << "', casts '" << kReasonAttr << "' and products '"
+                         << kMeanAttr << "'";
 }
 
 /// A string or a symbol, by attribute name.

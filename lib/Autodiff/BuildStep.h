@@ -20,6 +20,18 @@ struct Trained {
   OptimizerRule rule;
 };
 
+/// The value that the entry returns as output `name`; an error at the entry if
+/// there is none.
+mlir::FailureOr<mlir::Value> findOutput(mlir::func::FuncOp entry,
+                                        llvm::StringRef name);
+
+/// Adds an input before the first state, that is, after the other inputs; an
+/// error at the entry, which calls it `what`, if there is one of that name.
+mlir::FailureOr<mlir::Value> addInput(mlir::func::FuncOp entry,
+                                      llvm::StringRef name,
+                                      mlir::RankedTensorType type,
+                                      llvm::StringRef what);
+
 /// The scalar that `spec` (`--loss`) asks for, at the end of `entry`: an output
 /// of one element, or the cross-entropy of an output, whose labels become an
 /// input after the others. Fails with an error at the entry or at the output's

@@ -11,8 +11,7 @@ using namespace accel::autodiff;
 /// What exporters and PyTorch leave out of a loss.
 static constexpr int64_t kIgnoredLabel = -100;
 
-/// The value that the entry returns as output `name`.
-static FailureOr<Value> findOutput(func::FuncOp entry, StringRef name) {
+FailureOr<Value> autodiff::findOutput(func::FuncOp entry, StringRef name) {
   Operation *terminator = entry.getBody().front().getTerminator();
   std::string names;
   for (unsigned index = 0; index < entry.getNumResults(); ++index) {
@@ -27,9 +26,8 @@ static FailureOr<Value> findOutput(func::FuncOp entry, StringRef name) {
                            << ") in --loss, found '" << name << "'";
 }
 
-/// Adds an input before the first state, that is, after the other inputs.
-static FailureOr<Value> addInput(func::FuncOp entry, StringRef name,
-                                 RankedTensorType type) {
+FailureOr<Value> autodiff::addInput(func::FuncOp entry, StringRef name,
+                                    RankedTensorType type, StringRef what) {
   OpBuilder builder(entry.getContext());
   unsigned place = entry.getNumArguments();
   for (unsigned index = 0; index < entry.getNumArguments(); ++index) {
@@ -37,10 +35,8 @@ static FailureOr<Value> addInput(func::FuncOp entry, StringRef name,
       place = std::min(place, index);
     auto input = entry.getArgAttrOfType<StringAttr>(index, nn::kInputAttr);
     if (input && input == name)
-      return entry.emitError()
-             << "expected a new name for the labels of --loss, found the input "
-                "'"
-             << name << "'";
+      return entry.emitError() << "expected a new name for " << what
+                               << ", found the input '" << name << "'";
   }
   Location loc = NameLoc::get(builder.getStringAttr(name));
   auto attributes = builder.getDictionaryAttr(
@@ -64,7 +60,8 @@ static FailureOr<Value> buildCrossEntropy(func::FuncOp entry, StringRef spec) {
   OpBuilder builder(entry.getBody().front().getTerminator());
   FailureOr<Value> labels = addInput(
       entry, labelsName,
-      RankedTensorType::get(type.getShape().drop_back(), builder.getI64Type()));
+      RankedTensorType::get(type.getShape().drop_back(), builder.getI64Type()),
+      "the labels of --loss");
   if (failed(labels))
     return failure();
   entry->getParentOfType<ModuleOp>()->setAttr(

@@ -21,6 +21,7 @@ struct TrainOptions {
   BuildStepPassOptions step;
   /// Its loss is that of `step`; no entries: all of them.
   AddInferencePassOptions inference;
+  bool rowMask = false; ///< `--row-mask`: the step takes a mask of rows
   bool factors = false; ///< `comm_hook=power_sgd`
   FactorGradientsPassOptions factor;
   std::string mixedPrecision; ///< "" or "bf16"

@@ -46,6 +46,41 @@ def AddInferencePass : Pass<"nn-add-inference", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::nn::NNDialect"];
 }
 
+def MaskRowsPass : Pass<"nn-mask-rows", "::mlir::ModuleOp"> {
+  let summary = "Gives the step an input that says which rows of a batch count";
+  let description = [{
+    Runs before `nn-build-step`, on the forward entry, which gets the input
+    `row_mask`, [batch] of i1: the loss, and so the step, is that of a batch
+    without the rows that do not count, as the last of an epoch may be. Sums over
+    rows (the rows are where `batch-dim` says) take them times the mask; a mean,
+    which import marks where it is asked to (`nn.mean`), divides by the number of
+    rows that count. `accel.row_mask` says what was done.
+
+    Everything that is made of these sums and means is then as the model would
+    make it of the smaller batch, provided that none of its numbers comes from the
+    size of the batch, which an exporter writes as any other number. Refused are
+    therefore a sum over rows that is scaled by a number, or to which a multiple of the
+    batch's size is added, outside of a mean; and rows that depend on each other or
+    on their place.
+
+    ```mlir
+    %s = nn.reduce sum %x dims [0] : (tensor<4xf32>) -> tensor<f32>
+    %m = nn.mul %s, %quarter {nn.mean} : tensor<f32>
+    // becomes, with row_mask = %k: tensor<4xi1>
+    %f = nn.cast %k : (tensor<4xi1>) -> tensor<4xf32>
+    %y = nn.mul %x, %f : tensor<4xf32>
+    %s = nn.reduce sum %y dims [0] : (tensor<4xf32>) -> tensor<f32>
+    %n = nn.reduce sum %f dims [0] : (tensor<4xf32>) -> tensor<f32>
+    %m = nn.div %s, %n : tensor<f32>
+    ```
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"\"", "The output that is the loss">,
+    ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input; INPUT=none: it has none">,
+  ];
+  let dependentDialects = ["::accel::AccelDialect", "::accel::nn::NNDialect"];
+}
+
 def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
   let summary = "Turns the forward entry into one training step";
   let description = [{

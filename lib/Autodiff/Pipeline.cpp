@@ -15,6 +15,12 @@ void autodiff::buildTrainPipeline(OpPassManager &pm,
     if (inference.entries.empty())
       inference.entries.assign({"eval", "forward"});
     pm.addPass(createAddInferencePass(inference));
+    if (options.rowMask) {
+      MaskRowsPassOptions mask;
+      mask.loss = options.step.loss;
+      mask.batchDims = options.inference.batchDims;
+      pm.addPass(createMaskRowsPass(mask));
+    }
     pm.addPass(createBuildStepPass(options.step));
   }
   if (options.factors)

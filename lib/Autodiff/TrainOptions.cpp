@@ -77,6 +77,10 @@ Error accel::autodiff::checkTrainOptions(const TrainOptions &options) {
   if (!options.enabled)
     return errors;
   add(checkLoss(options.step.loss));
+  if (options.rowMask && StringRef(options.step.loss).contains(':'))
+    add(fail("cannot use --row-mask with --loss=" + options.step.loss +
+             ", whose labels of -100 leave rows out: acc-run "
+             "--last-batch=keep needs no mask there"));
   add(checkEntries(options.inference.entries, options.inference.evalOutputs));
   Expected<UpdateRule> rule =
       parseUpdateRule(options.step.optimizer, options.step.settings);

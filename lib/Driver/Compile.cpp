@@ -173,6 +173,7 @@ LogicalResult Compilation::load() {
   importOptions.batchParts = countBatchParts(options.phases).value_or(1);
   importOptions.forTraining = options.phases.train.enabled;
   importOptions.allowFolded = options.phases.train.allowFolded;
+  importOptions.marksMeans = options.phases.train.rowMask;
   module = import::importOnnx(**file, *parameters, importOptions, &context);
   if (!module || failed((*file)->checkValuesRead()))
     return failure();

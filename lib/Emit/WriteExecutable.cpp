@@ -152,18 +152,30 @@ LogicalResult Emitter::addMesh() {
   return success();
 }
 
+/// The inputs that an attribute says to have rows, and those that must not.
+static rt::SeparateRows readRows(DictionaryAttr attribute) {
+  rt::SeparateRows rows;
+  for (auto input :
+       attribute.getAs<ArrayAttr>("inputs").getAsRange<StringAttr>())
+    rows.inputs.push_back(input.str());
+  for (auto one :
+       attribute.getAs<ArrayAttr>("equal").getAsRange<DictionaryAttr>())
+    rows.equal.push_back({one.getAs<StringAttr>("input").str(),
+                          one.getAs<IntegerAttr>("dim").getInt()});
+  return rows;
+}
+
 LogicalResult Emitter::addModuleAttributes() {
   if (auto seed = module->getAttrOfType<IntegerAttr>(kSeedAttr))
     executable.seed = seed.getInt();
   if (auto labels = module->getAttrOfType<StringAttr>(kUnshiftedLabelsAttr))
     executable.unshiftedLabels = labels.str();
+  if (auto mask = module->getAttrOfType<DictionaryAttr>(kRowMaskAttr))
+    executable.rowMask = {mask.getAs<StringAttr>("input").str(),
+                          readRows(mask)};
   if (auto rows = module->getAttrOfType<DictionaryAttr>(kSeparateRowsAttr)) {
-    rt::SeparateRows &separate = executable.separateRows.emplace();
-    for (auto input : rows.getAs<ArrayAttr>("inputs").getAsRange<StringAttr>())
-      separate.inputs.push_back(input.str());
-    for (auto one : rows.getAs<ArrayAttr>("equal").getAsRange<DictionaryAttr>())
-      separate.equal.push_back({one.getAs<StringAttr>("input").str(),
-                                one.getAs<IntegerAttr>("dim").getInt()});
+    rt::SeparateRows &separate =
+        executable.separateRows.emplace(readRows(rows));
     separate.ignored =
         rows.getAs<DenseI64ArrayAttr>("ignored").asArrayRef().vec();
     for (auto one :

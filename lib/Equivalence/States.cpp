@@ -88,7 +88,7 @@ LogicalResult equivalence::verifyStates(ModuleOp logical, ModuleOp local) {
 }
 
 LogicalResult equivalence::verifySaid(ModuleOp before, ModuleOp after) {
-  for (StringRef name : {kSeparateRowsAttr, kReportsAttr})
+  for (StringRef name : {kSeparateRowsAttr, kRowMaskAttr, kReportsAttr})
     if (before->getAttr(name) != after->getAttr(name))
       return after.emitError()
              << "expected '" << name << "' as in the program before, found "

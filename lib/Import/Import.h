@@ -31,6 +31,9 @@ struct ImportOptions {
   /// Parts of the batch, one after another in it, that run by themselves:
   /// micro-batches of ranks.
   int64_t batchParts = 1;
+  /// Says of products that they make a mean (`nn.mean`), which nothing else
+  /// tells from a sum that the model scales.
+  bool marksMeans = false;
   /// Takes hashes of weights in files of external data, too, which reads them.
   /// Those in the model file have been read, and always have one.
   bool hashWeights = false;

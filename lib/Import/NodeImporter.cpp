@@ -472,7 +472,11 @@ Value NodeImporter::mean(Value value, ArrayRef<int64_t> dims, bool keepDims) {
   }
   if (!isFloat(sum))
     return create<nn::DivOp>({sum, splatLike(sum, count)});
-  return create<nn::MulOp>({sum, splatLike(sum, 1.0 / count)});
+  Value scaled = create<nn::MulOp>({sum, splatLike(sum, 1.0 / count)});
+  if (auto product = scaled ? scaled.getDefiningOp<nn::MulOp>() : nullptr;
+      product && graph.options.marksMeans && product.getLhs() == sum)
+    product->setAttr(nn::kMeanAttr, UnitAttr::get(product.getContext()));
+  return scaled;
 }
 
 bool NodeImporter::broadcastTogether(MutableArrayRef<Value> values) {

@@ -262,9 +262,9 @@ class Data(TrainCase):
                 self.run_steps(self.compile(layout), "--data-order=file")
 
     def test_a_loss_of_the_model_has_no_smaller_batch(self):
-        with self.assertRaisesRegex(Refused, "cannot use --last-batch=keep: .* takes a program that "
-                                             "was compiled with --loss cross_entropy:LOGITS,LABELS; "
-                                             "give next or drop"):
+        with self.assertRaisesRegex(Refused, "cannot use --last-batch=keep: .* compiled with --row-mask, "
+                                             "or by their labels, with --loss cross_entropy:LOGITS,"
+                                             "LABELS; give next or drop"):
             self.run_steps(self.compile(""), "--last-batch=keep")
 
     def test_other_data_begin_at_their_first_sample(self):

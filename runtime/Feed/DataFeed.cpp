@@ -4,6 +4,7 @@
 
 #include "Data/Safetensors.h"
 #include "Feed/FeedArray.h"
+#include "Feed/FeedMask.h"
 #include "Feed/InputOutput.h"
 
 #include <algorithm>
@@ -74,6 +75,17 @@ Status DataFeed::open(const std::vector<TensorPlan> &wanted,
   for (Input &input : inputs)
     input.isIgnored =
         source.last == SampleOrder::Keep && input.name == source.ignoredIn;
+  if (source.last == SampleOrder::Keep && feeds(source.rowMask))
+    return Status::error("cannot use --last-batch=keep with data for input " +
+                         inQuotes(source.rowMask) +
+                         ", which says which rows of the last batch count: "
+                         "leave it out of the data");
+  for (const TensorPlan &input : wanted)
+    if (input.name == source.rowMask && !feeds(input.name)) {
+      Input &mask = inputs.emplace_back();
+      mask.name = input.name;
+      mask.isRowMask = true;
+    }
   if (source.split && !hasTokens)
     return Status::error("option '--data-split' parts Megatron-LM datasets, "
                          "and " +
@@ -220,9 +232,11 @@ Status DataFeed::getCursor(bool hashed, const RunOptions &options,
     return tokens.hash(tell, cursor.hash.emplace());
   uint64_t done = 0, all = 0;
   for (const Input &input : inputs)
-    all += input.array->bytes();
+    all += input.array ? input.array->bytes() : 0;
   std::string text;
   for (const Input &input : inputs) {
+    if (!input.array)
+      continue;
     uint64_t hash;
     ACCEL_RT_RETURN_IF_ERROR(input.array->hash(
         [&](uint64_t bytes) { tell(done + bytes, all); }, hash));
@@ -307,7 +321,7 @@ Status DataFeed::refuseFiles(const std::vector<std::string> &names,
 std::string DataFeed::whereIs(int64_t finishedSteps, const std::string &input,
                               std::optional<int64_t> number) const {
   const Input *fed = find(input);
-  if (!fed || fed->content == TokenContent::Ones)
+  if (!fed || fed->isRowMask || fed->content == TokenContent::Ones)
     return "";
   TokenCorpus::Reader reader(tokens, order);
   auto place = [](int64_t sample, const std::string &element,
@@ -398,6 +412,8 @@ DataFeed::prepare(const ReadCommand &read, const Coordinates &coordinates,
                   Memory &memory, Address target,
                   const int64_t &finishedSteps) const {
   const Input &fed = *find(read.name);
+  if (fed.isRowMask)
+    return feedMask(order, read, coordinates, memory, finishedSteps);
   if (fed.array)
     return feedArray(*fed.array, fed.dim, order, fed.isIgnored, read,
                      coordinates, memory.ifRemote(target), finishedSteps);

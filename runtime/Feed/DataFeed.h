@@ -101,6 +101,7 @@ private:
     TokenContent content = TokenContent::Tokens;
     bool isLabel = false;
     bool isIgnored = false; ///< Where rows do not count.
+    bool isRowMask = false; ///< It says which rows count.
     /// Where it has a file of its own, along whose dimension `dim` samples lie.
     std::optional<SampleArray> array = std::nullopt;
     size_t dim = 0;

@@ -22,6 +22,8 @@ struct DataSource {
   /// Of SampleOrder::Keep: the input of labels that rows which do not count get
   /// as -100.
   std::string ignoredIn = "";
+  /// The input [batch] of bool that says which rows count; empty: none does.
+  std::string rowMask = "";
   std::optional<DataSplit> split = std::nullopt; ///< Of Megatron-LM datasets.
 };
 

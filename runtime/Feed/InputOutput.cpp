@@ -25,6 +25,16 @@ const TensorRange *findTensor(const std::vector<OpenTensor> &tensors,
   return nullptr;
 }
 
+/// A mask of rows all of which count.
+TensorRange everyRow(const TensorPlan &mask) {
+  TensorRange range;
+  range.dtype = mask.dtype;
+  range.shape = mask.shape;
+  range.strides = rowMajorStrides(mask.shape);
+  range.fill = {1};
+  return range;
+}
+
 } // namespace
 
 std::string fileNameOf(const std::string &name) {
@@ -38,9 +48,10 @@ std::string fileNameOf(const std::string &name) {
 // Inputs
 //===----------------------------------------------------------------------===//
 
-Status Inputs::open(const std::vector<TensorPlan> &all,
+Status Inputs::open(const Executable &executable,
                     const std::vector<TensorPlan> &wanted,
                     const std::string &folder, const DataFeed *data) {
+  const std::vector<TensorPlan> &all = executable.inputs;
   struct stat info;
   if (!wanted.empty() && !folder.empty()) {
     int error = stat(folder.c_str(), &info) != 0 ? errno : 0;
@@ -96,9 +107,11 @@ Status Inputs::open(const std::vector<TensorPlan> &all,
                            systemError(errno));
     } else if (const TensorRange *found = findTensor(numbered, input.name)) {
       tensor.range = *found;
+    } else if (data && data->feeds(input.name)) {
+      continue;
+    } else if (executable.rowMask && input.name == executable.rowMask->input) {
+      tensor.range = everyRow(input);
     } else if (data) {
-      if (data->feeds(input.name))
-        continue;
       return Status::error("expected input " + inQuotes(input.name) + " (" +
                            typeText(input.dtype, input.shape) + ") as " +
                            inQuotes(fileNameOf(input.name) + ".npy") +
@@ -131,6 +144,8 @@ Status Inputs::hash(uint64_t &hash) const {
   std::vector<char> buffer(kStagingBytes);
   for (const OpenTensor &tensor : tensors) {
     const TensorRange &range = tensor.range;
+    if (!range.fill.empty())
+      continue;
     uint64_t bytes = static_cast<uint64_t>(numElements(range.shape)) *
                      static_cast<uint64_t>(dtypeBytes(range.dtype));
     for (uint64_t done = 0; done < bytes;) {

@@ -19,10 +19,11 @@ class DataFeed;
 /// Errors: an input without a file, another shape or element type.
 class Inputs {
 public:
-  /// `wanted` are those of `all` that a call reads: K counts all of them, so
-  /// that one folder is for every entry. Without a file is what `data` feeds;
-  /// an empty `folder` holds no files.
-  Status open(const std::vector<TensorPlan> &all,
+  /// `wanted` are those of the inputs that a call reads: K counts all of them,
+  /// so that one folder is for every entry. Without a file is what `data`
+  /// feeds, and may be the mask of rows, all of which count then; an empty
+  /// `folder` holds no files.
+  Status open(const Executable &executable,
               const std::vector<TensorPlan> &wanted, const std::string &folder,
               const DataFeed *data);
   /// The same of tensors that lie elsewhere, as in memory that a calling

@@ -34,17 +34,11 @@ Status areRowsEqual(const TensorRange &range, size_t dim, bool &equal) {
 
 } // namespace
 
-Status whyNotSeparate(const Executable &executable,
+Status whyNotSeparate(const SeparateRows &rows,
                       const std::vector<TensorPlan> &wanted,
                       const Inputs &files, const DataFeed &data,
                       std::string &why) {
   why.clear();
-  if (!executable.separateRows) {
-    why = "the loss is not known to be a mean over rows that do not depend on "
-          "each other";
-    return Status();
-  }
-  const SeparateRows &rows = *executable.separateRows;
   auto isRow = [&](const std::string &name) {
     return std::find(rows.inputs.begin(), rows.inputs.end(), name) !=
            rows.inputs.end();

@@ -11,10 +11,11 @@
 namespace accel::rt {
 
 /// Why the loss of the rows that make no whole batch cannot be told from those
-/// of whole batches: a clause; empty: it can. Looks at the executable's word,
-/// at the values of inputs that come from files, and at the tokens, because
-/// rows in which a loss ignores another number of labels weigh differently.
-Status whyNotSeparate(const Executable &executable,
+/// of whole batches, or with a mask: a clause; empty: it can. Looks at what
+/// `rows` takes for given, in the values of inputs that come from files, and in
+/// the tokens, because rows in which a loss ignores another number of labels
+/// weigh differently.
+Status whyNotSeparate(const SeparateRows &rows,
                       const std::vector<TensorPlan> &wanted,
                       const Inputs &files, const DataFeed &data,
                       std::string &why);

@@ -158,6 +158,11 @@ template <class IO> void describe(IO &io, SeparateRows &rows) {
   io.field("ignored", rows.ignored);
   io.field("terms", rows.terms);
 }
+template <class IO> void describe(IO &io, RowMask &mask) {
+  io.field("input", mask.input);
+  io.field("inputs", mask.rows.inputs);
+  io.field("equal", mask.rows.equal);
+}
 template <class IO> void describe(IO &io, Executable &executable) {
   io.field("target", executable.target);
   io.field("features", executable.features);
@@ -169,6 +174,7 @@ template <class IO> void describe(IO &io, Executable &executable) {
   io.field("reports", executable.reports);
   io.field("unshifted_labels", executable.unshiftedLabels);
   io.field("separate_rows", executable.separateRows);
+  io.field("row_mask", executable.rowMask);
   io.field("states", executable.states);
   io.field("folded", executable.folded);
   io.field("kernels", executable.kernels);

@@ -66,6 +66,7 @@ public:
                            inQuotes(executable.unshiftedLabels) +
                            ", found none of that name");
     ACCEL_RT_RETURN_IF_ERROR(checkSeparateRows());
+    ACCEL_RT_RETURN_IF_ERROR(checkRowMask());
     if (executable.programs.empty())
       return Status::error("expected at least one program, found none");
     if (executable.isTraining())
@@ -251,25 +252,43 @@ private:
     return Status();
   }
 
+  Status checkRows(const SeparateRows &rows) {
+    auto hasDim = [&](const std::string &name, int64_t dim) {
+      const TensorPlan *input = tables.input(name);
+      return input && inRange(dim, 0, input->shape.size());
+    };
+    for (const std::string &name : rows.inputs)
+      if (!hasDim(name, 0) || !tables.input(name)->batchDim)
+        return Status::error("expected an input of rows, found " +
+                             inQuotes(name));
+    for (const EqualRows &each : rows.equal)
+      if (!hasDim(each.input, each.dim))
+        return Status::error("expected an input with a dimension " +
+                             std::to_string(each.dim) + ", found " +
+                             inQuotes(each.input));
+    return Status();
+  }
+
+  Status checkRowMask() {
+    if (!executable.rowMask)
+      return Status();
+    const RowMask &mask = *executable.rowMask;
+    const TensorPlan *input = tables.input(mask.input);
+    if (!executable.isTraining() || !input || input->dtype != DType::I1 ||
+        input->shape.size() != 1 || input->batchDim != 0)
+      return Status::error("expected an input [batch] of bool of a training "
+                           "step as the mask of its rows, found " +
+                           inQuotes(mask.input));
+    return checkRows(mask.rows);
+  }
+
   Status checkSeparateRows() {
     if (!executable.separateRows)
       return Status();
     if (!executable.hasEntry("eval"))
       return Status::error("expected an entry 'eval' whose rows are separate, "
                            "found none");
-    auto hasDim = [&](const std::string &name, int64_t dim) {
-      const TensorPlan *input = tables.input(name);
-      return input && inRange(dim, 0, input->shape.size());
-    };
-    for (const std::string &name : executable.separateRows->inputs)
-      if (!hasDim(name, 0) || !tables.input(name)->batchDim)
-        return Status::error("expected an input of rows, found " +
-                             inQuotes(name));
-    for (const EqualRows &rows : executable.separateRows->equal)
-      if (!hasDim(rows.input, rows.dim))
-        return Status::error("expected an input with a dimension " +
-                             std::to_string(rows.dim) + ", found " +
-                             inQuotes(rows.input));
+    ACCEL_RT_RETURN_IF_ERROR(checkRows(*executable.separateRows));
     std::set<std::string> names;
     for (const ReportPlan &report : executable.reports)
       names.insert(report.name);

@@ -130,6 +130,8 @@ void Launch::orderData(const Executable &plan, DataSource &source) {
   (void)readLastBatch(options.lastBatch, source.last); // checked
   if (source.last == SampleOrder::Keep)
     source.ignoredIn = plan.unshiftedLabels;
+  if (plan.rowMask)
+    source.rowMask = plan.rowMask->input;
   source.order =
       options.dataOrder == "file" ? SampleOrder::InFile : SampleOrder::Shuffled;
   source.seed = static_cast<uint64_t>(options.seed.value_or(plan.seed));

@@ -135,7 +135,7 @@ void run(const std::string &text) {
   rt::Weights weights;
   rt::Inputs inputs;
   if (!weights.open(*file, {}).ok() ||
-      !inputs.open(plan.inputs, plan.inputs, folder.folder.path, nullptr).ok())
+      !inputs.open(plan, plan.inputs, folder.folder.path, nullptr).ok())
     return;
   for (int64_t rank : {int64_t(0), plan.numRanks() - 1})
     (void)runRank(*file, inputs, weights, rank);

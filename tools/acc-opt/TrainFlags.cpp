@@ -73,6 +73,12 @@ static cl::opt<bool> emitGradients(
     "emit-gradients",
     cl::desc("Return each trained parameter's gradient as <name>.grad"),
     cl::cat(trainingFlags));
+static cl::opt<bool> rowMask(
+    "row-mask",
+    cl::desc("Give the step an input row_mask of the rows that count, for a "
+             "smaller last batch of an epoch (acc-run --last-batch=keep) where "
+             "the model makes the loss"),
+    cl::cat(trainingFlags));
 static cl::list<std::string> entries(
     "entries",
     cl::desc("What the program can be called for: step, which is always "
@@ -177,6 +183,7 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   into.step.trainable.assign(trainable.begin(), trainable.end());
   into.step.frozen.assign(frozen.begin(), frozen.end());
   into.step.emitGradients = emitGradients;
+  into.rowMask = rowMask;
   into.inference.entries.assign(entries.begin(), entries.end());
   into.inference.evalOutputs.assign(evalOutputs.begin(), evalOutputs.end());
   into.allowFolded = allowFolded;
@@ -197,6 +204,7 @@ llvm::Error readTrainFlags(CompileOptions &options) {
                         {std::addressof(settings), Phase::Train, false},
                         {std::addressof(mixedPrecision), Phase::Train, false},
                         {std::addressof(emitGradients), Phase::Train, false},
+                        {std::addressof(rowMask), Phase::NN, false},
                         {std::addressof(entries), Phase::Train, false},
                         {std::addressof(evalOutputs), Phase::Train, false},
                         {std::addressof(trainable), Phase::Train, true},

@@ -70,8 +70,9 @@ take it only from where you would take a program.
   --last-batch L  where an epoch ends in the middle of a batch: next (default),
                   the next one begins there; drop, the samples of that batch are
                   left out (PyTorch's drop_last=True); keep, they make a smaller
-                  batch (drop_last=False): programs of --loss cross_entropy:…,
-                  whose labels of the other rows do not count
+                  batch (drop_last=False): programs of acc-opt --row-mask, or
+                  of --loss cross_entropy:…, whose labels of the other rows do
+                  not count
   --data-type T   of a raw file: uint16 (default), int32, uint32 or int64
   --data-labels L same (default): the model shifts its labels itself; next: a
                   label is the token after its own; -100 where none is: at the

@@ -23,7 +23,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 17;
+inline constexpr int64_t kFormatVersion = 18;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// What the names of sections that hold a target's code begin with; what
 /// follows is the target's own.
@@ -227,6 +227,13 @@ struct SeparateRows {
   std::vector<LossTerm> terms = {};
 };
 
+/// That a step takes a mask [batch] of the rows that count, and is as if the
+/// others were not there.
+struct RowMask {
+  std::string input;
+  SeparateRows rows; ///< Without terms, and without labels that are ignored.
+};
+
 /// Everything in the header.
 struct Executable {
   /// As given to the compiler: "cpu:x86-64-v3". Up to a ':' it is the name of
@@ -251,6 +258,8 @@ struct Executable {
   std::string unshiftedLabels;
   /// Of the entry eval; absent: rows are known to be separate in no such way.
   std::optional<SeparateRows> separateRows = std::nullopt;
+  /// Of the entry step; absent: all rows count.
+  std::optional<RowMask> rowMask = std::nullopt;
   /// Filled by the writer and the reader.
   std::vector<Section> sections;
 

@@ -172,3 +172,8 @@ module attributes {accel.reports = ["loss", "lr"]} {}
 
 // expected-error @below {{expected 'accel.reports' to be a list of different names, 'loss' and 'verdict' among them}}
 module attributes {accel.reports = ["loss", "verdict", "loss"]} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.row_mask' to be {equal = [{dim = K, input = "NAME"}], input = "NAME", inputs = ["NAME"]}, found {equal = [], inputs = ["x"]}}}
+module attributes {accel.row_mask = {equal = [], inputs = ["x"]}} {}

@@ -159,11 +159,11 @@ TEST(Format, ReadsEveryFieldAsWhatItIs) {
       {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
       {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
       {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
-      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"17\"},", "",
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"18\"},", "",
        "expected the format 'accx'"},
-      {"{\"format\":\"accx\",\"version\":\"17\"}", "\"accx\"",
+      {"{\"format\":\"accx\",\"version\":\"18\"}", "\"accx\"",
        "expected the format 'accx'"},
-      {"\"version\":\"17\"", "\"version\":17", "expected format version 17"},
+      {"\"version\":\"18\"", "\"version\":18", "expected format version 18"},
       {"\"accx\":{", "\"section:s\":5,\"accx\":{",
        "expected an object in section 's'"},
       {"\"accx\":{",
@@ -268,8 +268,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"17\"", "\"version\":\"18\"",
-       "expected format version 17, found 18"},
+      {"\"version\":\"18\"", "\"version\":\"19\"",
+       "expected format version 18, found 19"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},
