@@ -17,7 +17,7 @@ SEES = {
     "dialects/Plan": "dialects/Dist dialects/NN",
 
     "lib/Names": "",
-    "lib/Cost": "dialects/Dist dialects/Interfaces dialects/NN",
+    "lib/Cost": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN",
     "lib/Pipeline": "",
     "lib/Onnx": "lib/Names runtime/include",
     "lib/Transforms": "dialects/Interfaces dialects/NN",
@@ -27,7 +27,7 @@ SEES = {
     "lib/Parallel": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Cost lib/Names",
     "lib/Stages": "dialects/Accel dialects/Interfaces dialects/NN lib/Cost lib/Names",
     "lib/Tasks": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Cost lib/Pipeline",
-    "lib/Search": "dialects/Accel dialects/Dist lib/Pipeline",
+    "lib/Search": "dialects/Accel dialects/Dist dialects/NN lib/Cost lib/Pipeline lib/Tasks",
     "lib/Target": "dialects/Plan",
     "lib/Plan": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Cost lib/Target",
     "lib/Target/Element": "dialects/Interfaces dialects/NN",
@@ -42,7 +42,7 @@ SEES = {
     "lib/Evaluate": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan dialects/Tensor "
                     "runtime/include",
     "lib/Config": "lib/Autodiff lib/Names",
-    "lib/Driver": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Autodiff lib/Emit lib/Equivalence lib/Evaluate "
+    "lib/Driver": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Autodiff lib/Cost lib/Emit lib/Equivalence lib/Evaluate "
                   "lib/Import lib/Names lib/Onnx lib/Parallel lib/Pipeline lib/Plan lib/Precision lib/Report lib/Search lib/Stages "
                   "lib/Target lib/Target/CPU lib/Target/Element lib/Target/Null lib/Tasks lib/Transforms",
 

@@ -17,7 +17,7 @@ def Accel_Dialect : Dialect {
     | attribute | what | set by |
     |---|---|---|
     | `accel.phase` | the last phase that the module has been through: "nn", "train", "dist", "decided", "local" or "plan" | each phase |
-    | `accel.decisions` | a dictionary of what was decided before the split: `micro_batches` (1 where it is not there), `schedule`, and `gathers` ("once": sharded weights are gathered once a step; by unit where it is not there); `search-verify` knows its keys | `search-decide` |
+    | `accel.decisions` | a dictionary of what was decided before the split: `micro_batches` (1 where it is not there), `schedule`, `in_flight` and `order`, `gathers` ("once": sharded weights are gathered once a step; by unit where it is not there), and in `considered`, where somebody asks, all that was chosen by cost, with the alternatives; `search-verify` knows its keys | `search-decide` |
     | `accel.config` | a dictionary of what config files came to: each setting's value and origin, a string, and in `keys` a list of strings, every key and what became of it | `acc-opt --config` |
     | `accel.seed` | the seed of everything random, an i64; 0 where it is not there | `nn-build-step` |
     | `accel.folded_parameters` | parameters of the user's program that the exporter folded away: a list of `{name = "wte.weight", shape = array<i64: 96, 32>}`, without a shape where it is unknown | import |

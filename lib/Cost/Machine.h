@@ -40,7 +40,8 @@ struct Machine {
   Link collective; ///< each of a group's steps, for which its ranks meet
 };
 
-/// What is compiled for where nobody says more (a mesh's `links`, a file of
+/// Round figures, of which only ratios matter: they put choices in order. What
+/// is compiled for where nobody says more (a mesh's `links`, a file of
 /// `--links`): cores and memory of one machine with ranks that share it.
 inline constexpr Machine kMachine = {
     {6.4e11, 4e10, 0}, {1e-7, 1e11}, {1.5625e-6, 1e10}, {5e-6, 1e10}};

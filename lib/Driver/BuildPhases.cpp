@@ -57,7 +57,8 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     // Chosen after placement, when sizes and communication are known, and
     // before the split, which obeys.
     pm.addPass(equivalence::createKeepProgramPass(options.logical));
-    pm.addPass(search::createDecidePass(options.decide));
+    pm.addPass(
+        search::createDecidePass(options.decide, parallel::buildSplitPipeline));
     return;
   case Phase::Local: {
     pm.addPass(equivalence::createKeepProgramPass(options.logical));

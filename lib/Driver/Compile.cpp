@@ -14,6 +14,7 @@
 #include "Progress.h"
 #include "ProveStart.h"
 #include "dialects/NN/NN.h"
+#include "lib/Cost/Decision.h"
 #include "lib/Emit/WriteExecutable.h"
 #include "lib/Import/Import.h"
 #include "lib/Names/BatchDim.h"
@@ -121,6 +122,8 @@ LogicalResult Compilation::run() {
       return report::printStages(*module, os, options.json);
     if (options.report == "schedule")
       return report::printSchedule(*module, options.output, os, options.json);
+    if (options.report == "decisions")
+      return report::printDecisions(*module, os, options.json);
     if (options.report == "scale")
       return report::printScale(*module, options.links, os, options.json);
     if (options.explain == "sharding")
@@ -292,6 +295,14 @@ LogicalResult Compilation::runPhases() {
                 "cannot use '--explain': the module is in phase '" +
                     stringifyPhase(*reached) +
                     "', past that in which reasons are known");
+  if (options.report == "decisions") {
+    if (*reached >= Phase::Decided)
+      return fail(context, options.input,
+                  "cannot use '--report=decisions': the module is in phase '" +
+                      stringifyPhase(*reached) +
+                      "', past that in which it is decided");
+    cost::askForDecisions(*module);
+  }
   // Of a model they were obeyed when its parameters were identified, where
   // constants have names too.
   if (isModel()) {

@@ -16,6 +16,9 @@ struct ChunkCost {
   /// What a forward leaves that the input's gradient reads last, and that the
   /// weights' gradient does (with what the input's gradient leaves for it).
   int64_t inputBytes = 0, weightBytes = 0;
+  /// What the first part of a backward leaves for the second, where it has two
+  /// and `weightBytes` has none of it.
+  int64_t betweenBytes = 0;
   /// How far into a whole backward the gradient of the chunk's input is made,
   /// and leaves; none: at its end, as papers have it.
   std::optional<double> backwardToGradient = std::nullopt;

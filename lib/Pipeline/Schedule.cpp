@@ -10,6 +10,22 @@ std::string accel::pipeline::toString(const Task &task) {
          "[" + std::to_string(task.microBatch) + "]";
 }
 
+llvm::Expected<Task> accel::pipeline::parseTask(llvm::StringRef text) {
+  llvm::StringRef rest = text;
+  size_t kind = llvm::StringRef("FBIW").find(rest.take_front(1));
+  Task task{TaskKind::Forward, 0, 0};
+  if (rest.empty() || kind == llvm::StringRef::npos ||
+      (rest = rest.drop_front()).consumeInteger(10, task.chunk) ||
+      !rest.consume_front("[") || rest.consumeInteger(10, task.microBatch) ||
+      rest != "]")
+    return llvm::createStringError(
+        "expected a task like F2[5], the kind F, B, I or W, the chunk and the "
+        "micro-batch, found '" +
+        text + "'");
+  task.kind = static_cast<TaskKind>(kind);
+  return task;
+}
+
 std::string accel::pipeline::toString(const Transfer &transfer,
                                       llvm::ArrayRef<Edge> edges) {
   return (transfer.gradient ? "gradient " : "value ") +

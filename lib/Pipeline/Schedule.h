@@ -39,6 +39,8 @@ struct Task {
 /// "F2[5]": the forward of chunk 2 on micro-batch 5. B is a whole backward, I
 /// that of the input, W that of the weights.
 std::string toString(const Task &task);
+/// Reads what toString writes. Error: anything else.
+llvm::Expected<Task> parseTask(llvm::StringRef text);
 
 /// On which rank of the axis `pp` each chunk lies.
 struct Placement {

@@ -12,6 +12,19 @@ namespace accel::pipeline {
 /// transfers are posted: that takes longer than making them.
 static constexpr size_t kPosted = 4;
 
+/// What lies between the two parts of backwards, in schedules that have them.
+static void addBytesBetween(Synthesis &synthesis, const Costs &costs) {
+  const Placement &placement = synthesis.schedule.placement;
+  for (auto [rank, tasks] : llvm::enumerate(synthesis.schedule.ranks))
+    for (int64_t chunk = 0; chunk < placement.countChunks(); ++chunk)
+      if (llvm::any_of(tasks, [chunk = chunk](const Task &task) {
+            return task.kind == TaskKind::BackwardWeight && task.chunk == chunk;
+          }))
+        synthesis.simulation.activationBytes[rank] +=
+            synthesis.slots.at(chunk, SlotKind::WeightGradient) *
+            costs.chunks[chunk].betweenBytes;
+}
+
 Synthesis evaluate(std::string name, Schedule schedule,
                    const Problem &problem) {
   Synthesis result;
@@ -31,6 +44,7 @@ Synthesis evaluate(std::string name, Schedule schedule,
     result.simulation =
         cantFail(simulate(result.schedule, problem.edges, result.slots,
                           &result.posting, problem.costs));
+    addBytesBetween(result, problem.costs);
     return result;
   }
 }
@@ -161,7 +175,7 @@ makeListSchedules(const Problem &problem, ArrayRef<Placement> placements,
   return lists;
 }
 
-Expected<Synthesis> synthesise(const Problem &problem) {
+Expected<std::vector<Synthesis>> trySchedules(const Problem &problem) {
   Expected<SmallVector<Placement>> placements = listPlacements(problem);
   if (!placements)
     return placements.takeError();
@@ -174,10 +188,21 @@ Expected<Synthesis> synthesise(const Problem &problem) {
     assert(fits(result, problem) && "list schedules keep to the cap");
     results.push_back(std::move(result));
   }
-  return std::move(*llvm::min_element(
-      results, [](const Synthesis &one, const Synthesis &two) {
+  return results;
+}
+
+const Synthesis &findFastest(ArrayRef<Synthesis> tried) {
+  return *llvm::min_element(
+      tried, [](const Synthesis &one, const Synthesis &two) {
         return one.simulation.seconds < two.simulation.seconds;
-      }));
+      });
+}
+
+Expected<Synthesis> synthesise(const Problem &problem) {
+  Expected<std::vector<Synthesis>> tried = trySchedules(problem);
+  if (!tried)
+    return tried.takeError();
+  return findFastest(*tried);
 }
 
 } // namespace accel::pipeline

@@ -41,12 +41,18 @@ bool fits(const Synthesis &synthesis, const Problem &problem);
 /// order of the table.
 std::vector<Synthesis> evaluateNamed(const Problem &problem);
 
-/// The fastest of the named schedules that fit and of list schedules: of each
+/// The named schedules that fit and the fastest list schedules: of each
 /// placement (ListSchedule.h), each policy, under the cap and under the slots
 /// that each fitting named schedule gives to chunks. Of equals a named one, the
 /// first of the table. The same problem gives the same schedule. Errors: chunks
 /// that are no multiple of the ranks; a cap that one slot of each chunk
 /// exceeds.
+llvm::Expected<std::vector<Synthesis>> trySchedules(const Problem &problem);
+
+/// The first of those of which none is faster. Requires one.
+const Synthesis &findFastest(llvm::ArrayRef<Synthesis> tried);
+
+/// The fastest of those that are tried.
 llvm::Expected<Synthesis> synthesise(const Problem &problem);
 
 } // namespace accel::pipeline

@@ -41,6 +41,22 @@ public:
     return Error::success();
   }
 
+  Error runOfOrder() {
+    if (Error error = verifyFrame())
+      return error;
+    if (Error error = verifyEdges())
+      return error;
+    if (Error error = verifyTasks())
+      return error;
+    if (Error error = verifyPresence())
+      return error;
+    Execution execution(schedule, edges, slots, /*posting=*/nullptr);
+    if (!execution.ends())
+      return createStringError("the step does not end: " +
+                               execution.describeCircle());
+    return Error::success();
+  }
+
 private:
   Error verifyFrame();
   Error verifyEdges();
@@ -297,6 +313,17 @@ Error Verifier::verifyMessageOrder() {
 Error verify(const Schedule &schedule, ArrayRef<Edge> edges, const Slots &slots,
              const Posting &posting) {
   return Verifier(schedule, edges, slots, posting).run();
+}
+
+Error verifyOrder(const Schedule &schedule, ArrayRef<Edge> edges) {
+  // With a slot for each micro-batch nothing waits for one.
+  Slots slots(schedule.placement.countChunks());
+  for (int64_t chunk = 0; chunk < slots.countChunks(); ++chunk)
+    for (size_t kind = 0; kind < kSlotKinds; ++kind)
+      slots.at(chunk, SlotKind(kind)) = schedule.microBatches;
+  Posting none;
+  none.ranks.resize(schedule.ranks.size());
+  return Verifier(schedule, edges, slots, none).runOfOrder();
 }
 
 } // namespace accel::pipeline

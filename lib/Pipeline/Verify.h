@@ -26,6 +26,11 @@ namespace accel::pipeline {
 llvm::Error verify(const Schedule &schedule, llvm::ArrayRef<Edge> edges,
                    const Slots &slots, const Posting &posting);
 
+/// The same of tasks and edges alone, where slots are no matter and nothing is
+/// posted: each task is there once, on its rank, after what it needs, and the
+/// step ends.
+llvm::Error verifyOrder(const Schedule &schedule, llvm::ArrayRef<Edge> edges);
+
 } // namespace accel::pipeline
 
 #endif // ACCEL_LIB_PIPELINE_VERIFY_H

@@ -1,7 +1,7 @@
 // What a compilation costs and where things are, before anything runs:
 // `acc-opt
-// --report=memory|sharding|collectives|commands|scale|stages|schedule`, and of
-// a training step `parameters`; and why they are so:
+// --report=memory|sharding|collectives|commands|scale|decisions|stages|schedule`,
+// and of a training step `parameters`; and why they are so:
 // `--explain=sharding|collectives`.
 
 #ifndef ACCEL_LIB_REPORT_REPORTS_H
@@ -45,6 +45,12 @@ mlir::LogicalResult printCollectives(mlir::ModuleOp module,
 /// same.
 mlir::LogicalResult printCommands(mlir::ModuleOp module, llvm::raw_ostream &os,
                                   bool json);
+
+/// What the passes up to phase `plan` have chosen by cost: the value, what else
+/// there was, what each takes and why. Errors, at the module: it was not asked
+/// before (lib/Cost/Decision.h).
+mlir::LogicalResult printDecisions(mlir::ModuleOp module, llvm::raw_ostream &os,
+                                   bool json);
 
 /// What one call of each entry but `load` would take on machines and links as
 /// the file `links` describes them (lib/Cost/Links.h), of a module in phase

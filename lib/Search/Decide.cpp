@@ -1,12 +1,17 @@
-// Writes down how the program will be run: micro-batches, schedule,
-// recomputation, offload. The later phases obey and check it.
+// Writes down how the program will be run: micro-batches, the schedule, and how
+// many micro-batches are in flight. The later phases obey and check it.
 
+#include "InFlight.h"
 #include "Passes.h"
+#include "ScheduleChoice.h"
 
 #include "dialects/Accel/Accel.h"
 #include "dialects/Accel/Zero.h"
+#include "dialects/Dist/Dist.h"
 #include "dialects/Dist/ScheduleKind.h"
+#include "lib/Cost/Decision.h"
 #include "lib/Pipeline/NamedSchedules.h"
+#include "lib/Tasks/DecidedOrder.h"
 
 using namespace mlir;
 
@@ -17,6 +22,8 @@ namespace accel::search {
 namespace {
 struct DecidePass : impl::DecidePassBase<DecidePass> {
   using Base::Base;
+  DecidePass(const DecidePassOptions &options, SplitBuilder buildSplit)
+      : Base(options), buildSplit(std::move(buildSplit)) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -27,26 +34,41 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
                          << (phase ? stringifyPhase(*phase) : "none");
       return signalPassFailure();
     }
-    int64_t microBatches = 1;
-    if (dist::MeshOp mesh = dist::MeshOp::of(module))
+    int64_t microBatches = 1, stages = 1;
+    if (dist::MeshOp mesh = dist::MeshOp::of(module)) {
       microBatches =
           mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
-    int64_t stages = 1;
-    if (dist::MeshOp mesh = dist::MeshOp::of(module))
       stages = mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1);
+    }
     if (failed(stages > 1 ? checkOfStages(stages, microBatches)
                           : checkOfOne(microBatches)))
       return signalPassFailure();
-    Builder builder(&getContext());
     // Only what is not the default: one micro-batch, in sequence.
-    NamedAttrList decisions;
-    if (microBatches != 1)
-      decisions.set("micro_batches", builder.getI64IntegerAttr(microBatches));
-    if (schedule != dist::ScheduleKind::kDefault)
-      decisions.set("schedule", builder.getStringAttr(schedule));
-    if (gatherOnce)
-      decisions.set(kGathersDecision, builder.getStringAttr(kGathersOnce));
-    module->setAttr(kDecisionsAttr, decisions.getDictionary(&getContext()));
+    Builder builder(&getContext());
+    auto set = [&](StringRef key, Attribute value) {
+      cost::setDecision(module, key, value);
+    };
+    set("micro_batches", microBatches != 1
+                             ? builder.getI64IntegerAttr(microBatches)
+                             : Attribute());
+    set(kGathersDecision,
+        gatherOnce ? builder.getStringAttr(kGathersOnce) : Attribute());
+    // With what the split is to obey beside the schedule.
+    ScheduleChoice choice{schedule, stages, microBatches, {}};
+    if (failed(chooseSchedule(module, buildSplit, choice)))
+      return signalPassFailure();
+    bool isDefault = choice.name == dist::ScheduleKind::kDefault;
+    set("schedule",
+        isDefault ? Attribute() : builder.getStringAttr(choice.name));
+    set(tasks::kOrderKey,
+        choice.order ? tasks::writeOrder(builder, *choice.order) : Attribute());
+    auto inFlight = countInFlight(
+        module, module->getAttrOfType<DictionaryAttr>(kDecisionsAttr), stages,
+        microBatches);
+    if (failed(inFlight))
+      return signalPassFailure();
+    set(kInFlightKey,
+        isDefault ? Attribute() : builder.getDenseI64ArrayAttr(*inFlight));
   }
 
   /// The schedule of a program of one stage.
@@ -82,6 +104,13 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
       return getOperation().emitError() << llvm::toString(std::move(error));
     return success();
   }
+
+  SplitBuilder buildSplit;
 };
 } // namespace
+
+std::unique_ptr<Pass> createDecidePass(const DecidePassOptions &options,
+                                       SplitBuilder buildSplit) {
+  return std::make_unique<DecidePass>(options, std::move(buildSplit));
+}
 } // namespace accel::search

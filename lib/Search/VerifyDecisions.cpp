@@ -1,11 +1,13 @@
 // Holds the split program against what phase `decided` wrote down.
 
+#include "InFlight.h"
 #include "Passes.h"
 
 #include "dialects/Accel/Accel.h"
 #include "dialects/Accel/Zero.h"
 #include "dialects/Dist/ScheduleKind.h"
-#include "lib/Pipeline/NamedSchedules.h"
+#include "lib/Cost/Decision.h"
+#include "lib/Tasks/DecidedOrder.h"
 #include "mlir/IR/SymbolTable.h"
 
 using namespace mlir;
@@ -28,22 +30,29 @@ struct VerifyDecisionsPass
       return signalPassFailure();
     }
     int64_t microBatches = 1;
-    StringRef decided = dist::ScheduleKind::kDefault;
+    DenseI64ArrayAttr inFlight;
     for (NamedAttribute decision : decisions) {
+      StringRef key = decision.getName();
       auto number = dyn_cast<IntegerAttr>(decision.getValue());
-      auto name = dyn_cast<StringAttr>(decision.getValue());
-      if (decision.getName() == "micro_batches" && number) {
+      auto counts = dyn_cast<DenseI64ArrayAttr>(decision.getValue());
+      if (key == "micro_batches" && number) {
         microBatches = number.getInt();
-      } else if (decision.getName() == "schedule" && name) {
-        decided = name;
-      } else if (decision.getName() == kGathersDecision && name &&
+      } else if (key == kInFlightKey && counts) {
+        inFlight = counts;
+      } else if (auto name = dyn_cast<StringAttr>(decision.getValue());
+                 key == kGathersDecision && name &&
                  name.getValue() == kGathersOnce) {
         if (failed(checkGatheredOnce()))
           return signalPassFailure();
-      } else {
+      } else if (!(key == "schedule" && name) &&
+                 !(llvm::is_contained({StringRef(tasks::kOrderKey),
+                                       StringRef(cost::kConsideredKey)},
+                                      key) &&
+                   isa<ArrayAttr>(decision.getValue()))) {
         getOperation().emitError()
-            << "expected a number of micro_batches, the name of a schedule and "
-               "gathers \"once\" in '"
+            << "expected a number of micro_batches, the name of a schedule, "
+               "the numbers in_flight, gathers \"once\", and the lists order "
+               "and considered in '"
             << kDecisionsAttr << "', found " << decision.getName() << " = "
             << decision.getValue();
         return signalPassFailure();
@@ -53,9 +62,33 @@ struct VerifyDecisionsPass
     int64_t stages =
         mesh ? mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1) : 1;
     FailureOr<SmallVector<int64_t>> allowed =
-        getInFlight(decided, stages, microBatches);
+        countInFlight(getOperation(), decisions, stages, microBatches);
     if (failed(allowed))
       return signalPassFailure();
+    if (inFlight && inFlight.size() != stages) {
+      getOperation().emitError()
+          << "expected 'in_flight' of '" << kDecisionsAttr << "' for " << stages
+          << (stages == 1 ? " stage" : " stages") << ", found it for "
+          << inFlight.size();
+      return signalPassFailure();
+    }
+    // What was decided may be less than what the schedule has, and not more.
+    for (size_t stage = 0; inFlight && stage < allowed->size(); ++stage)
+      (*allowed)[stage] = std::min((*allowed)[stage], inFlight[stage]);
+    auto name = decisions.getAs<StringAttr>("schedule");
+    StringRef decided =
+        name ? name.getValue() : StringRef(dist::ScheduleKind::kDefault);
+    auto told = cost::readDecisions(getOperation());
+    if (failed(told))
+      return signalPassFailure();
+    for (const cost::Decision &decision : *told)
+      if (decision.name == "schedule" && decision.chosen.value != decided) {
+        getOperation().emitError()
+            << "expected the schedule '" << decision.chosen.value
+            << "' that was told in 'considered' of '" << kDecisionsAttr
+            << "', found '" << decided << "'";
+        return signalPassFailure();
+      }
     SymbolTableCollection symbols;
     for (auto schedule : getOperation().getOps<dist::ScheduleOp>()) {
       int64_t found = schedule.getMicroBatches();
@@ -66,7 +99,7 @@ struct VerifyDecisionsPass
       }
       for (auto [stage, most] :
            llvm::zip(schedule.getOps<dist::StageOp>(), *allowed))
-        if (int64_t inFlight = countInFlight(stage, symbols); inFlight > most) {
+        if (int64_t inFlight = countOfStage(stage, symbols); inFlight > most) {
           stage.emitOpError() << "expected at most " << most
                               << " micro-batches in flight in schedule "
                               << decided << ", found " << inFlight;
@@ -89,53 +122,12 @@ struct VerifyDecisionsPass
     return failure(result.wasInterrupted());
   }
 
-  /// How many micro-batches each stage may have in flight in its chunk 0.
-  FailureOr<SmallVector<int64_t>> getInFlight(StringRef decided, int64_t stages,
-                                              int64_t microBatches) {
-    auto fail = [&](StringRef names) {
-      return getOperation().emitError()
-             << "expected a schedule " << names << " in '" << kDecisionsAttr
-             << "', found '" << decided << "'";
-    };
-    if (stages == 1) {
-      auto kind = dist::ScheduleKind::parse(decided);
-      if (!kind)
-        return fail(dist::ScheduleKind::getNames());
-      return SmallVector<int64_t>{kind->getInFlight(microBatches)};
-    }
-    auto choice = pipeline::parseChoice(decided);
-    if (!choice) {
-      llvm::consumeError(choice.takeError());
-      return fail("of several stages");
-    }
-    if (!choice->named) // auto keeps what 1f1b keeps on its first stage
-      return SmallVector<int64_t>(stages, stages);
-    auto order = pipeline::generate(
-        *choice->named, {stages, choice->chunksPerRank, microBatches});
-    if (!order)
-      return getOperation().emitError() << llvm::toString(order.takeError());
-    SmallVector<int64_t> most;
-    for (auto [stage, tasks] : llvm::enumerate(order->ranks)) {
-      auto first = llvm::find(order->placement.rankOfChunk, stage);
-      int64_t chunk = first - order->placement.rankOfChunk.begin(), now = 0;
-      int64_t &peak = most.emplace_back(0);
-      for (const pipeline::Task &task : tasks)
-        if (task.chunk == chunk) {
-          now += task.kind == pipeline::TaskKind::Forward;
-          peak = std::max(peak, now);
-          now -= task.kind == pipeline::TaskKind::Backward ||
-                 task.kind == pipeline::TaskKind::BackwardWeight;
-        }
-    }
-    return most;
-  }
-
   /// The most micro-batches whose forward has begun and whose backward has not
   /// ended (of one in two parts the second, if it has any op), which both do in
   /// chunk 0: counted run by run, for no loop is that long. Without a backward
   /// each ends where it begins.
-  static int64_t countInFlight(dist::StageOp stage,
-                               SymbolTableCollection &symbols) {
+  static int64_t countOfStage(dist::StageOp stage,
+                              SymbolTableCollection &symbols) {
     SmallVector<dist::TaskKind> runs; // of chunk 0
     auto add = [&](dist::RunOp run) {
       Operation *task = symbols.lookupNearestSymbolFrom(run, run.getTaskAttr());

@@ -3,12 +3,11 @@
 
 #include "TaskOrder.h"
 
-#include "TaskCosts.h"
+#include "DecidedOrder.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Pipeline/Fold.h"
 #include "lib/Pipeline/NamedSchedules.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace accel;
@@ -57,11 +56,14 @@ dist::TaskAttr TaskOrder::getTask(const Place &place) const {
                              stage, own, place.round);
 }
 
+static DictionaryAttr getDecisions(func::FuncOp entry) {
+  return entry->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
+      kDecisionsAttr);
+}
+
 /// The name of the schedule that was decided on; empty if none was.
 static StringRef getDecided(func::FuncOp entry) {
-  auto decisions =
-      entry->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
-          kDecisionsAttr);
+  DictionaryAttr decisions = getDecisions(entry);
   auto chosen = decisions ? decisions.getAs<StringAttr>("schedule") : nullptr;
   return chosen ? chosen.getValue() : StringRef();
 }
@@ -83,37 +85,23 @@ static std::pair<int64_t, int64_t> getLoopTurns(const pipeline::Loop &loop,
                                             : std::pair(loop.trips, loop.trips);
 }
 
-/// The schedule of that name; of `auto` the fastest that is found for what the
-/// tasks of the step take, which a remark tells.
-static llvm::Expected<pipeline::Schedule>
+/// The schedule of that name; of `auto` the order that was decided on.
+static FailureOr<pipeline::Schedule>
 makeSchedule(const pipeline::Choice &choice, func::FuncOp entry,
              const TaskHomes &homes, int64_t stages, int64_t microBatches) {
-  if (choice.named)
-    return pipeline::generate(*choice.named,
-                              {stages, choice.chunksPerRank, microBatches});
-  const pipeline::NamedSchedule &plain =
-      *llvm::cantFail(pipeline::parseChoice("1f1b")).named;
-  auto plainOrder =
-      pipeline::generate(plain, {stages, /*chunksPerRank=*/1, microBatches});
   // Without backwards all orders are one. Of other chunks there is none.
-  if (nn::getEntryKind(entry) != nn::EntryKind::step || !plainOrder ||
-      homes.countChunks() != stages)
-    return plainOrder;
-  TaskHomes halves = homes;
-  halves.splitBackward();
-  pipeline::Problem problem = measureTasks(entry, halves, stages, microBatches);
-  auto found = pipeline::synthesise(problem);
-  if (!found)
-    return found.takeError();
-  double plainly = pipeline::evaluate("1f1b", std::move(*plainOrder), problem)
-                       .simulation.seconds;
-  entry.emitRemark() << "schedule auto is "
-                     << (found->name == "auto" ? "one without a name"
-                                               : found->name)
-                     << ", by estimate in "
-                     << std::lround(100 * found->simulation.seconds / plainly)
-                     << " % of the time of 1f1b";
-  return std::move(found->schedule);
+  bool isPlain = nn::getEntryKind(entry) != nn::EntryKind::step ||
+                 homes.countChunks() != stages;
+  if (!choice.named && !isPlain)
+    return readOrder(entry, getDecisions(entry), stages, microBatches);
+  const pipeline::NamedSchedule &named =
+      choice.named ? *choice.named
+                   : *llvm::cantFail(pipeline::parseChoice("1f1b")).named;
+  auto made =
+      pipeline::generate(named, {stages, choice.chunksPerRank, microBatches});
+  if (!made)
+    return entry.emitError() << llvm::toString(made.takeError());
+  return std::move(*made);
 }
 
 FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry,
@@ -152,15 +140,12 @@ FailureOr<TaskOrder> TaskOrder::choose(func::FuncOp entry,
     }
     return result;
   }
-  auto fail = [&](llvm::Error error) {
-    return entry.emitError() << llvm::toString(std::move(error));
-  };
   auto choice = pipeline::parseChoice(decided.empty() ? "1f1b" : decided);
   if (!choice)
-    return fail(choice.takeError());
+    return entry.emitError() << llvm::toString(choice.takeError());
   auto schedule = makeSchedule(*choice, entry, homes, stages, microBatches);
-  if (!schedule)
-    return fail(schedule.takeError());
+  if (failed(schedule))
+    return failure();
   result.placement = schedule->placement;
   for (const std::vector<pipeline::Task> &list : schedule->ranks)
     result.splits |= llvm::any_of(list, [](pipeline::Task task) {

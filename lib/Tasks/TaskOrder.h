@@ -17,13 +17,13 @@ namespace accel::tasks {
 class TaskOrder {
 public:
   /// By the schedule that the module's decisions name, of a program that they
-  /// do not say anything of by the plainest; by `auto` of one chunk a stage,
-  /// the fastest that is found (TaskCosts.h). An entry that does not train runs
-  /// the forwards in the order of the step's.
+  /// do not say anything of by the plainest; by `auto` in the order that they
+  /// have (DecidedOrder.h). An entry that does not train runs the forwards in
+  /// the order of the step's.
   ///
   /// Errors, at the entry: no schedule of that name for so many stages; chunks
-  /// that the schedule does not have; more micro-batches in flight than there
-  /// are.
+  /// that the schedule does not have; an order that is none; more micro-batches
+  /// in flight than there are.
   static mlir::FailureOr<TaskOrder> choose(mlir::func::FuncOp entry,
                                            const TaskHomes &homes,
                                            int64_t microBatches,

@@ -42,17 +42,17 @@ module attributes {accel.decisions = {schedule = "1f1b"}} {}
 
 // -----
 
-// expected-error @below {{expected a number of micro_batches, the name of a schedule and gathers "once" in 'accel.decisions', found "offload" = []}}
+// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", and the lists order and considered in 'accel.decisions', found "offload" = []}}
 module attributes {accel.decisions = {offload = []}} {}
 
 // -----
 
-// expected-error @below {{expected a number of micro_batches, the name of a schedule and gathers "once" in 'accel.decisions', found "micro_batches" = "4"}}
+// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", and the lists order and considered in 'accel.decisions', found "micro_batches" = "4"}}
 module attributes {accel.decisions = {micro_batches = "4"}} {}
 
 // -----
 
-// expected-error @below {{expected a number of micro_batches, the name of a schedule and gathers "once" in 'accel.decisions', found "gathers" = "twice"}}
+// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", and the lists order and considered in 'accel.decisions', found "gathers" = "twice"}}
 module attributes {accel.decisions = {gathers = "twice"}} {}
 
 // -----
@@ -140,3 +140,36 @@ module attributes {accel.decisions = {micro_batches = 3 : i64, schedule = "auto"
     }
   }
 }
+
+// -----
+
+// Less may be decided than the schedule has.
+module attributes {accel.decisions = {in_flight = array<i64: 1>, micro_batches = 4 : i64, schedule = "1f1b:2"}} {
+  func.func private @step() attributes {nn.entry = #nn<entry step>}
+  func.func private @f() attributes {dist.task = #dist.task<forward stage 0>} { return }
+  func.func private @b() attributes {dist.task = #dist.task<backward stage 0>} { return }
+  dist.schedule @s entry @step micro_batches 4 {
+    // expected-error @below {{expected at most 1 micro-batches in flight in schedule 1f1b:2, found 2}}
+    dist.stage 0 {
+      dist.run @f[0]
+      dist.loop 3 { dist.run @f[turn + 1] dist.run @b[turn] }
+      dist.run @b[3]
+    }
+  }
+}
+
+// -----
+
+// expected-error @below {{expected 'in_flight' of 'accel.decisions' for 1 stage, found it for 2}}
+module attributes {accel.decisions = {in_flight = array<i64: 1, 1>}} {}
+
+// -----
+
+// expected-error @below {{expected the schedule 'gpipe' that was told in 'considered' of 'accel.decisions', found '1f1b:2'}}
+module attributes {accel.decisions = {micro_batches = 4 : i64, schedule = "1f1b:2",
+    considered = [{decision = "schedule", of = "step", reason = "--schedule", chosen = {value = "gpipe"}, others = []}]}} {}
+
+// -----
+
+// expected-error @below {{expected in 'considered' of 'accel.decisions' a 'decision', what it is 'of', a 'reason', and a value with its seconds and bytes in 'chosen' and each of 'others', found {chosen = {}, decision = "schedule"}}}
+module attributes {accel.decisions = {considered = [{decision = "schedule", chosen = {}}]}} {}

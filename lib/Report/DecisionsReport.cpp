@@ -1,0 +1,81 @@
+// `--report=decisions`: what was chosen by cost, what else there was, and why.
+
+#include "Reports.h"
+#include "Table.h"
+#include "lib/Cost/Decision.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::report;
+using cost::Alternative;
+using cost::Decision;
+
+/// "1.25 ms"
+static std::string formatSeconds(double seconds) {
+  if (seconds < 1e-3)
+    return llvm::formatv("{0:f2} us", 1e6 * seconds).str();
+  if (seconds < 1)
+    return llvm::formatv("{0:f2} ms", 1e3 * seconds).str();
+  return llvm::formatv("{0:f2} s", seconds).str();
+}
+
+static void printText(ArrayRef<Decision> decisions, llvm::raw_ostream &os) {
+  Table table({"decision", "of", "value", "time", "bytes of a rank", "reason"});
+  for (const Decision &decision : decisions) {
+    auto add = [&](const Alternative &value, bool isChosen) {
+      table.add(
+          {isChosen ? decision.name : "", isChosen ? decision.of : "or",
+           value.value + (value.detail.empty() ? "" : ": " + value.detail),
+           value.seconds ? formatSeconds(*value.seconds) : "",
+           value.bytes ? formatBytes(*value.bytes) : "",
+           isChosen ? decision.reason : ""});
+    };
+    add(decision.chosen, /*isChosen=*/true);
+    for (const Alternative &other : decision.others)
+      add(other, /*isChosen=*/false);
+  }
+  table.print(os);
+}
+
+static void printJson(ArrayRef<Decision> decisions, llvm::raw_ostream &os) {
+  llvm::json::OStream out(os, 1);
+  auto writeCosts = [&](const Alternative &value) {
+    out.attribute("value", value.value);
+    if (!value.detail.empty())
+      out.attribute("detail", value.detail);
+    if (value.seconds)
+      out.attribute("seconds", *value.seconds);
+    if (value.bytes)
+      out.attribute("bytes", *value.bytes);
+  };
+  out.array([&] {
+    for (const Decision &decision : decisions)
+      out.object([&] {
+        out.attribute("decision", decision.name);
+        out.attribute("of", decision.of);
+        writeCosts(decision.chosen);
+        out.attribute("reason", decision.reason);
+        out.attributeArray("alternatives", [&] {
+          for (const Alternative &other : decision.others)
+            out.object([&] { writeCosts(other); });
+        });
+      });
+  });
+  os << "\n";
+}
+
+LogicalResult report::printDecisions(ModuleOp module, llvm::raw_ostream &os,
+                                     bool json) {
+  if (!cost::isAskedForDecisions(module))
+    return module.emitError()
+           << "expected a module that was asked for its decisions before they "
+              "were made, found none in it: compile it from the model, or from "
+              "an earlier phase, with --report=decisions";
+  auto decisions = cost::readDecisions(module);
+  if (failed(decisions))
+    return failure();
+  (json ? printJson : printText)(*decisions, os);
+  return success();
+}

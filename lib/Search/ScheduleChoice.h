@@ -1,0 +1,36 @@
+// Which schedule a step is run by, weighed on what its tasks take.
+
+#ifndef ACCEL_LIB_SEARCH_SCHEDULECHOICE_H
+#define ACCEL_LIB_SEARCH_SCHEDULECHOICE_H
+
+#include "lib/Pipeline/Schedule.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include <functional>
+#include <optional>
+
+namespace accel::search {
+
+/// Adds the passes that split a decided program over ranks.
+using SplitBuilder = std::function<void(mlir::OpPassManager &)>;
+
+struct ScheduleChoice {
+  std::string name; ///< as it was asked for, then as it is
+  int64_t stages, microBatches;
+  std::optional<pipeline::Schedule> order; ///< of one without a name
+};
+
+/// Of `auto` on several stages finds the fastest schedule of which no stage
+/// keeps more micro-batches than there are stages (Synthesise.h), and says so
+/// in a remark; what is asked for by name stays. Where the module was asked for
+/// its decisions, tells the others and what each takes. For either a copy of
+/// the module is split, and its tasks are measured (TaskCosts.h).
+///
+/// Errors: `auto` without `buildSplit`; the split's.
+mlir::LogicalResult chooseSchedule(mlir::ModuleOp module,
+                                   const SplitBuilder &buildSplit,
+                                   ScheduleChoice &choice);
+
+} // namespace accel::search
+
+#endif // ACCEL_LIB_SEARCH_SCHEDULECHOICE_H
