@@ -28,11 +28,15 @@ struct Turned {
   std::vector<int64_t> terms;
   /// Whether rows' log-sum-exps are counted from the levels of their mask.
   bool isLeveled = false;
+  /// How the keys are split that its terms are of; of keys' gradients, the
+  /// rows.
+  Dim others = {};
 
   bool isComplete(int64_t ranks) const;
   bool operator==(const Turned &other) const {
     return piece == other.piece && axis == other.axis && turn == other.turn &&
-           terms == other.terms && isLeveled == other.isLeveled;
+           terms == other.terms && isLeveled == other.isLeveled &&
+           others == other.others;
   }
 };
 
@@ -233,7 +237,7 @@ private:
   };
   std::optional<Weighted> matchWeighted(mlir::Value product);
   bool belongTogether(const Turned &rows, mlir::Value logSumExp);
-  void insertTurned(Known &known, Turned turned);
+  void insertTurned(mlir::Value value, Turned turned);
   std::vector<Turned> getTurned(mlir::Value value);
   std::vector<std::vector<Piece>> apply(mlir::Operation *whole,
                                         const Operands &operands,

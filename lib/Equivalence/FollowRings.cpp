@@ -27,11 +27,15 @@ static std::optional<unsigned> getAttentionResult(const Turned &turned) {
   return result.getResultNumber();
 }
 
-/// Adds what is known; all terms together are the piece, but that a log-sum-exp
-/// that is counted from its rows' levels is not the logical one.
-void Follower::insertTurned(Known &known, Turned turned) {
+/// Adds what is known; all terms together are the piece, in its own type, but
+/// that a log-sum-exp that is counted from its rows' levels is not the logical
+/// one.
+void Follower::insertTurned(Value value, Turned turned) {
+  Known &known = at(value);
   llvm::sort(turned.terms);
-  if (turned.isComplete(maker.getSize(turned.axis)) &&
+  if (holds(Premise::AllInItsType, getElementTypeOrSelf(turned.piece.logical) ==
+                                       getElementTypeOrSelf(value)) &&
+      turned.isComplete(maker.getSize(turned.axis)) &&
       !(turned.isLeveled && getAttentionResult(turned) == 1u))
     insertSum(known.pieces, turned.piece);
   if (!llvm::is_contained(known.turned, turned))
@@ -64,7 +68,8 @@ void Follower::followRotation(Operation *op, Known &result) {
   ArrayRef<int64_t> sources = permute.getSources();
   int64_t ranks = sources.size(), by = (ranks - sources.front()) % ranks;
   for (int64_t rank = 0; rank < ranks; ++rank)
-    if ((rank + ranks - by) % ranks != sources[rank])
+    if (!holds(Premise::RotatesAll,
+               (rank + ranks - by) % ranks == sources[rank]))
       return;
   for (Turned turned : getTurned(op->getOperand(0))) {
     if (turned.axis != axes.front())
@@ -75,7 +80,7 @@ void Follower::followRotation(Operation *op, Known &result) {
     if (turned.turn == 0 && turned.terms.empty())
       insert(result.pieces, turned.piece);
     else
-      insertTurned(result, std::move(turned));
+      insertTurned(op->getResult(0), std::move(turned));
   }
 }
 
@@ -95,8 +100,9 @@ static bool isRectangle(AttentionLike logical, AttentionLike local,
   bool isMasked = bool(logical.getMask());
   bool ofRows = isa<nn::AttentionOp>(local.getOperation());
   if (bool(local.getMask()) != isMasked ||
-      (isMasked &&
-       local.getZeroMaskedRows() != (ofRows || logical.getZeroMaskedRows())) ||
+      !holds(Premise::NothingSeenIsNothing,
+             !isMasked || local.getZeroMaskedRows() ==
+                              (ofRows || logical.getZeroMaskedRows())) ||
       logical.getScale() != local.getScale() ||
       logical.getCausal() != local.getCausal() || logical.getStride() != 1 ||
       logical.getRowOffset() != local.getRowOffset() ||
@@ -111,12 +117,14 @@ static bool isRectangle(AttentionLike logical, AttentionLike local,
     return !steps;
   bool isStriped = !keys.piece.dims[kRows].order.empty();
   int64_t count = shapeOf(local.getKey())[kRows];
-  return (isMasked || local.getZeroMaskedRows()) &&
+  return holds(Premise::NothingSeenIsNothing,
+               isMasked || local.getZeroMaskedRows()) &&
          logical.getDiagonal() >= 0 &&
-         steps == getSteps(local, keys.axis, isStriped ? 1 : count) &&
          (!isStriped || local.getRowSteps() == getSteps(local, keys.axis, 1)) &&
          int64_t(local.getStride()) == (isStriped ? ranks : 1) &&
-         int64_t(local.getTurn()) == keys.turn;
+         holds(Premise::SaysItsKeys,
+               steps == getSteps(local, keys.axis, isStriped ? 1 : count) &&
+                   int64_t(local.getTurn()) == keys.turn);
 }
 
 /// What `local` would be if it had all keys, and `mask` of them: an op of no
@@ -190,7 +198,8 @@ template <typename AttentionLike>
 void Follower::followRectangle(AttentionLike local) {
   for (const Turned &keys : getTurned(local.getKey()))
     for (const Turned &values : getTurned(local.getValue())) {
-      if (keys.axis != values.axis || keys.turn != values.turn ||
+      if (keys.axis != values.axis ||
+          !holds(Premise::KeysHaveValues, keys.turn == values.turn) ||
           !keys.terms.empty() || !values.terms.empty())
         continue;
       std::optional<MaskColumns> columns;
@@ -199,7 +208,7 @@ void Follower::followRectangle(AttentionLike local) {
       // Numbers of a mask may hide a row wholly, and leave no number of scores.
       if (local.getMask() &&
           (!columns || columns->axis != keys.axis ||
-           columns->turn != keys.turn ||
+           !holds(Premise::MasksItsKeys, columns->turn == keys.turn) ||
            columns->isLeveled ==
                getElementTypeOrSelf(local.getMask()).isInteger(1)))
         continue;
@@ -257,17 +266,23 @@ void Follower::addRectangle(Operation *local, ArrayRef<Piece> results,
     if (isa<nn::AttentionGradOp>(local) && result != local->getResult(0)) {
       // Of keys: terms of all rows, whose axis must be theirs.
       Turned term = {piece, keys.axis, keys.turn, {0}};
+      term.others = results.front().dims[kRows];
       if (!llvm::is_contained(piece.partial, keys.axis))
         continue;
       llvm::erase(term.piece.partial, keys.axis);
       term.piece.dims[kRows] = keys.piece.dims[kRows];
-      insertTurned(at(result), term);
+      insertTurned(result, term);
       continue;
     }
     // Of rows, which are split over the axis as the keys are.
     if (!piece.dims[kRows].free &&
         piece.dims[kRows].axes == keys.piece.dims[kRows].axes)
-      insertTurned(at(result), {piece, keys.axis, 0, {keys.turn}, isLeveled});
+      insertTurned(result, {piece,
+                            keys.axis,
+                            0,
+                            {keys.turn},
+                            isLeveled,
+                            keys.piece.dims[kRows]});
   }
 }
 
@@ -276,23 +291,36 @@ static std::optional<Turned> joinTurned(const Turned &lhs, const Turned &rhs) {
   Turned both = lhs;
   if (lhs.terms.empty() || rhs.terms.empty() || lhs.axis != rhs.axis ||
       lhs.isLeveled != rhs.isLeveled || lhs.turn != rhs.turn ||
-      !(lhs.piece == rhs.piece))
+      !(lhs.piece == rhs.piece) ||
+      !holds(Premise::JoinsOneSplit, lhs.others == rhs.others))
     return std::nullopt;
   for (int64_t term : rhs.terms)
-    if (llvm::is_contained(lhs.terms, term))
+    if (!holds(Premise::JoinsEachOnce, !llvm::is_contained(lhs.terms, term)))
       return std::nullopt;
   llvm::append_range(both.terms, rhs.terms);
   return both;
 }
 
+/// Whether a row of each of `ranks` ranks sees one of the rank's own keys, if
+/// no mask hides them: of ranges the first row may stand before the first key,
+/// where there are more keys than rows.
+static bool seesOwnKeys(const Turned &rows, int64_t ranks) {
+  auto attention = rows.piece.logical.getDefiningOp<nn::AttentionOp>();
+  int64_t last = ranks - 1, row = shapeOf(attention.getQuery())[kRows] / ranks,
+          key = shapeOf(attention.getKey())[kRows] / ranks;
+  return !attention.getCausal() || !rows.others.order.empty() ||
+         last * key <= last * row + attention.getDiagonal();
+}
+
 /// Whether each row of an attention sees a key in one of two terms: -inf is no
-/// log-sum-exp to subtract from another. Its own keys' a causal row does see,
-/// if no mask hides them.
-static bool seesKeys(const Turned &a, const Turned &b) {
+/// log-sum-exp to subtract from another.
+static bool seesKeys(const Turned &a, const Turned &b, int64_t ranks) {
   auto attention = a.piece.logical.getDefiningOp<nn::AttentionOp>();
+  bool hasOwn =
+      llvm::is_contained(a.terms, 0) || llvm::is_contained(b.terms, 0);
   return !attention.getMask() &&
-         (!attention.getCausal() || llvm::is_contained(a.terms, 0) ||
-          llvm::is_contained(b.terms, 0));
+         (!attention.getCausal() ||
+          (hasOwn && holds(Premise::SeesOwnKeys, seesOwnKeys(a, ranks))));
 }
 
 /// log(exp a + exp b), as max + log1p(exp(min - max)).
@@ -341,7 +369,9 @@ bool Follower::belongTogether(const Turned &rows, Value logSumExp) {
            rows.piece.logical.getDefiningOp() ==
                of.piece.logical.getDefiningOp() &&
            rows.axis == of.axis && rows.turn == of.turn &&
-           rows.isLeveled == of.isLeveled && rows.terms == of.terms &&
+           rows.isLeveled == of.isLeveled &&
+           holds(Premise::JoinsItsOwn,
+                 rows.terms == of.terms && rows.others == of.others) &&
            ArrayRef(rows.piece.dims).take_front(kRows + 1) ==
                ArrayRef(of.piece.dims);
   });
@@ -370,13 +400,14 @@ void Follower::followTurnedSum(Operation *op, Known &result) {
             if (getAttentionResult(a) == kind)
               if (std::optional<Turned> both = joinTurned(a, b);
                   both && may(a, b))
-                insertTurned(result, *both);
+                insertTurned(add, *both);
       };
   join(add.getLhs(), add.getRhs(), std::nullopt,
        [](const Turned &, const Turned &) { return true; });
   if (std::optional<LogAddExp> logs = matchLogAddExp(add.getResult()))
     join(logs->a, logs->b, 1, [&](const Turned &a, const Turned &b) {
-      return logs->isGuarded || seesKeys(a, b);
+      return logs->isGuarded ||
+             holds(Premise::SeesKeys, seesKeys(a, b, maker.getSize(a.axis)));
     });
   auto lhs = matchWeighted(add.getLhs()), rhs = matchWeighted(add.getRhs());
   if (!lhs || !rhs || lhs->all != rhs->all)
@@ -384,9 +415,11 @@ void Follower::followTurnedSum(Operation *op, Known &result) {
   std::optional<LogAddExp> all = matchLogAddExp(lhs->all);
   if (all && all->a == lhs->part && all->b == rhs->part)
     join(lhs->value, rhs->value, 0, [&](const Turned &a, const Turned &b) {
-      return (seesKeys(a, b) ||
-              (all->isGuarded && lhs->isGuarded == rhs->isGuarded &&
-               isNothingRight(a, b, maker.getSize(a.axis), !lhs->isGuarded))) &&
+      int64_t ranks = maker.getSize(a.axis);
+      bool isRight = lhs->isGuarded == rhs->isGuarded &&
+                     isNothingRight(a, b, ranks, !lhs->isGuarded);
+      return (holds(Premise::SeesKeys, seesKeys(a, b, ranks)) ||
+              (all->isGuarded && holds(Premise::NothingIsRight, isRight))) &&
              belongTogether(a, lhs->part) && belongTogether(b, rhs->part);
     });
 }
@@ -402,7 +435,7 @@ void Follower::followTurnedCast(Operation *op, Known &result) {
   if (auto cast = dyn_cast<nn::CastOp>(op);
       cast && isa<FloatType>(cast.getType().getElementType()))
     for (const Turned &turned : at(cast.getInput()).turned)
-      insertTurned(result, turned);
+      insertTurned(cast, turned);
 }
 
 /// What rows are combined with is seen where they are.

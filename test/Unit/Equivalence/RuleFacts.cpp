@@ -261,7 +261,7 @@ bool RuleProgram::evaluateLocal() {
   return true;
 }
 
-static bool isClose(double found, double expected) {
+bool RuleProgram::isClose(double found, double expected) {
   if (std::isnan(expected) || std::isnan(found))
     return std::isnan(expected) && std::isnan(found);
   if (std::isinf(expected) || std::isinf(found))
@@ -291,7 +291,8 @@ bool RuleProgram::isWellFormed(const Piece &piece, ArrayRef<int64_t> shape) {
 bool RuleProgram::isTrue(const Piece &piece, const Tensors &tensors) {
   ArrayRef<int64_t> shape = tensors.front().getShape();
   Tensor from = getWhole(piece.logical);
-  if (!from || !isWellFormed(piece, shape))
+  if (!from || !isWellFormed(piece, shape) ||
+      from.getElementType() != tensors.front().getElementType())
     return false;
   SmallVector<StringAttr> others;
   for (StringAttr axis : axes)
@@ -488,7 +489,8 @@ RuleProgram::Verdict RuleProgram::check(std::string &why) {
     Known &known = follower->at(result);
     isAny |= !known.pieces.empty() || !known.terms.empty() ||
              !known.views.empty() || known.offset || known.splat ||
-             !known.dealt.empty() || known.dealtBy;
+             !known.dealt.empty() || known.dealtBy || !known.turned.empty() ||
+             known.formula;
   }
   if (!isAny)
     return Verdict::Nothing;
@@ -514,6 +516,21 @@ RuleProgram::Verdict RuleProgram::check(std::string &why) {
                                       << ", dealt, of " << dealt.piece.logical;
         return Verdict::Unsound;
       }
+    for (const Turned &turned : known.turned)
+      if (!isTrue(turned, found)) {
+        llvm::raw_string_ostream os(why);
+        os << PieceMaker(mesh).describe(turned.piece) << ", turned "
+           << turned.turn << ", terms";
+        for (int64_t term : turned.terms)
+          os << " " << term;
+        os << (turned.isLeveled ? ", from levels, of " : " of ")
+           << turned.piece.logical;
+        return Verdict::Unsound;
+      }
+    if (known.formula && known.formula != result) {
+      why = "a formula is another's";
+      return Verdict::Unsound;
+    }
     if (known.dealtBy && !isTrue(*known.dealtBy, found)) {
       why = "the numbers of a dealing";
       return Verdict::Unsound;

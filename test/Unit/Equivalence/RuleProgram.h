@@ -126,6 +126,12 @@ private:
   /// By what the dealing's numbers say on each rank.
   bool isTrue(const equivalence::Dealt &dealt, const Tensors &tensors);
   bool isTrue(equivalence::DealIndex index, const Tensors &tensors);
+  bool isTrue(const equivalence::Turned &turned, const Tensors &tensors);
+  /// The rank so many places before another along an axis.
+  Point getTurned(Point point, mlir::StringAttr axis, int64_t turn);
+  Tensor attend(mlir::OpResult result, llvm::ArrayRef<int64_t> rows,
+                llvm::ArrayRef<int64_t> keys, bool zeroRows, bool isLeveled);
+  static bool isClose(double found, double expected);
   /// A point's group along axes, in the order of its ranks' numbers.
   std::vector<Point> getRanks(Point point, llvm::ArrayRef<mlir::StringAttr> of);
   bool areTrue(const std::vector<std::vector<equivalence::Piece>> &terms,

@@ -22,6 +22,7 @@ llvm::ArrayRef<RuleProperty> getLookupProperties();
 llvm::ArrayRef<RuleProperty> getPaddingProperties();
 llvm::ArrayRef<RuleProperty> getEqualProperties();
 llvm::ArrayRef<RuleProperty> getDealtProperties();
+llvm::ArrayRef<RuleProperty> getRingProperties();
 
 } // namespace accel::test
 

@@ -57,7 +57,7 @@ protected:
     for (ArrayRef<RuleProperty> some :
          {getSumProperties(), getMapProperties(), getMoveProperties(),
           getViewProperties(), getLookupProperties(), getPaddingProperties(),
-          getEqualProperties(), getDealtProperties()})
+          getEqualProperties(), getDealtProperties(), getRingProperties()})
       llvm::copy_if(
           some, std::back_inserter(all),
           [](const RuleProperty &each) { return isWanted(each.rule); });
