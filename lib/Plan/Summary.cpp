@@ -6,8 +6,10 @@
 #include "dialects/Interfaces/Cost.h"
 #include "lib/Cost/Flops.h"
 #include "lib/Plan/Order/CommandOrder.h"
+#include "lib/Target/TargetTable.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/JSON.h"
+#include <numeric>
 
 using namespace mlir;
 
@@ -86,39 +88,138 @@ countCommands(EntryOp entry, const BufferTable &buffers,
   return kinds;
 }
 
-Captures findCaptures(EntryOp entry, const BufferTable &buffers) {
-  Captures captures;
-  SmallVector<std::string> between; // since the last capture
-  LoopOp inside;
-  entry.walk([&](SegmentOp segment) {
-    if (auto loop = dyn_cast<LoopOp>(segment->getParentOp()); loop != inside) {
-      LoopOp named = loop ? loop : inside;
-      between.push_back("a loop of " + std::to_string(named.getTrips()) +
-                        " turns");
-      inside = loop;
-    }
+namespace {
+/// Follows a run list as the executor joins it
+/// (runtime/Execute/UnrollLoops.cpp).
+class CaptureFinder {
+public:
+  CaptureFinder(EntryOp entry, const BufferTable &buffers)
+      : module(entry->getParentOfType<ModuleOp>()), buffers(buffers) {}
+
+  LogicalResult add(SegmentOp segment, int64_t trips = 1) {
     if (!segment.getCapturable()) {
-      for (auto run : segment.getOps<RunOp>()) {
-        BodyOp body = buffers.getBody(run);
-        StringRef why = "its target cannot capture";
-        if (!body.getOps<ReadOp>().empty())
-          why = "reads files";
-        else if (!body.getOps<WriteOp>().empty())
-          why = "writes files";
-        between.push_back(("@" + body.getSymName() + ", which " + why).str());
-      }
-      return;
+      for (auto run : segment.getOps<RunOp>())
+        between.push_back(tellWhy(run));
+      open = {};
+      return success();
     }
-    if (captures.count++ > 0) {
-      if (between.empty())
-        between.push_back("the end of a segment");
+    FailureOr<int64_t> most = getMost(segment);
+    if (failed(most))
+      return failure();
+    int64_t commands = trips * countCommands(segment);
+    if (open && open.getEngine() == segment.getEngine() &&
+        inOpen + commands <= *most) {
+      inOpen += commands;
+      return success();
+    }
+    if (open && open.getEngine() != segment.getEngine())
+      between.push_back("the engines '" +
+                        stringifyEngine(open.getEngine()).str() + "' and '" +
+                        stringifyEngine(segment.getEngine()).str() + "'");
+    else if (open)
+      between.push_back(*most ? tellMost(*most) : "the end of a segment");
+    if (captures.count++ > 0)
       for (const std::string &split : between)
         if (!llvm::is_contained(captures.splits, split))
           captures.splits.push_back(split);
-    }
     between.clear();
-  });
-  return captures;
+    open = segment;
+    inOpen = commands;
+    return success();
+  }
+
+  LogicalResult add(LoopOp loop) {
+    auto trips = static_cast<int64_t>(loop.getTrips());
+    auto segments = llvm::to_vector(loop.getOps<SegmentOp>());
+    int64_t commands = 0, most = INT64_MAX;
+    bool isWhole = true;
+    for (SegmentOp segment : segments) {
+      FailureOr<int64_t> own = getMost(segment);
+      if (failed(own))
+        return failure();
+      most = std::min(most, *own);
+      commands += trips * countCommands(segment);
+      isWhole &= segment.getCapturable() &&
+                 segment.getEngine() == segments.front().getEngine();
+    }
+    isWhole &= most > 0; // a loop with files is split by these
+    std::string why = "a loop of " + std::to_string(trips) + " turns";
+    if (isWhole && commands > most)
+      why += " of " + std::to_string(commands / trips) + " commands, " +
+             tellMost(most) + ": one a turn, for each of " +
+             std::to_string(countCopies(loop)) + " copies of its buffers";
+    isWhole &= commands <= most;
+    if (!isWhole) {
+      between.push_back(why);
+      open = {};
+    }
+    for (SegmentOp segment : segments)
+      if (failed(add(segment, isWhole ? trips : 1)))
+        return failure();
+    if (!isWhole) {
+      between.push_back(why);
+      open = {};
+    }
+    return success();
+  }
+
+  Captures captures;
+
+private:
+  static std::string tellMost(int64_t most) {
+    return "where a capture holds " + std::to_string(most);
+  }
+  std::string tellWhy(RunOp run) const {
+    BodyOp body = buffers.getBody(run);
+    StringRef why = !body.getOps<ReadOp>().empty()    ? "reads files"
+                    : !body.getOps<WriteOp>().empty() ? "writes files"
+                                                      : "its target cannot "
+                                                        "capture";
+    return ("@" + body.getSymName() + ", which " + why).str();
+  }
+  FailureOr<int64_t> getMost(SegmentOp segment) const {
+    FailureOr<const Target *> target =
+        findTarget(module, stringifyEngine(segment.getEngine()));
+    if (failed(target))
+      return failure();
+    return (*target)->getMostCaptured();
+  }
+  int64_t countCommands(SegmentOp segment) const {
+    int64_t commands = 0;
+    for (auto run : segment.getOps<RunOp>())
+      commands += llvm::range_size(buffers.getBody(run).getBody().front());
+    return commands;
+  }
+  /// After how many micro-batches a body's addresses come back.
+  int64_t countCopies(LoopOp loop) const {
+    int64_t copies = 1;
+    loop.walk([&](RunOp run) {
+      buffers.getBody(run).walk([&](CommandOpInterface command) {
+        command.forEachView([&](ViewAttr view, Access) {
+          copies = std::lcm(
+              copies, static_cast<int64_t>(buffers.lookup(view).getSlots()));
+        });
+      });
+    });
+    return copies;
+  }
+
+  ModuleOp module;
+  const BufferTable &buffers;
+  SmallVector<std::string> between; // since the last capture
+  SegmentOp open;                   // that the last capture began with
+  int64_t inOpen = 0;               // commands of the last capture
+};
+} // namespace
+
+FailureOr<Captures> findCaptures(EntryOp entry, const BufferTable &buffers) {
+  CaptureFinder finder(entry, buffers);
+  for (Operation &part : entry.getBody().front()) {
+    auto loop = dyn_cast<LoopOp>(part);
+    if (failed(loop ? finder.add(loop) : finder.add(cast<SegmentOp>(part))))
+      return failure();
+  }
+  return std::move(finder.captures);
 }
 
 /// Bytes of the buffers of a space by role; an alias has none of its own.

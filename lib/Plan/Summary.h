@@ -31,13 +31,17 @@ std::map<llvm::StringRef, CommandCounts>
 countCommands(EntryOp entry, const BufferTable &buffers,
               mlir::SymbolTableCollection &symbols);
 
-/// In how many pieces a device that captures replays a call of an entry, one
-/// for each capturable segment, and what stands between two of them.
+/// How many captures a device that has any makes of an entry: one of what can
+/// be captured between two files, bodies of another engine, or loops with more
+/// commands than a capture holds (Target::getMostCaptured), of which a turn is
+/// one; and what stands between two of them. Fails where an engine has no
+/// target.
 struct Captures {
   int64_t count = 0;
   std::vector<std::string> splits = {}; ///< each said once
 };
-Captures findCaptures(EntryOp entry, const BufferTable &buffers);
+mlir::FailureOr<Captures> findCaptures(EntryOp entry,
+                                       const BufferTable &buffers);
 
 /// Prints, for each program of a module in phase `plan`: the bytes of each
 /// arena with the sizes of its buffers by role (roles that share bytes add up

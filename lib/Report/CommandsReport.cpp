@@ -30,7 +30,23 @@ static void printNumbers(const CommandCounts &counts,
   out.attribute("flops", counts.flops);
 }
 
-static void printJson(ProgramOp program, llvm::json::OStream &out) {
+/// Of each entry what captures it has.
+using EntryCaptures = SmallVector<std::pair<EntryOp, Captures>>;
+
+static FailureOr<EntryCaptures> findAll(ProgramOp program) {
+  BufferTable buffers(program);
+  EntryCaptures all;
+  for (auto entry : program.getOps<EntryOp>()) {
+    FailureOr<Captures> captures = findCaptures(entry, buffers);
+    if (failed(captures))
+      return failure();
+    all.push_back({entry, std::move(*captures)});
+  }
+  return all;
+}
+
+static void printJson(ProgramOp program, const EntryCaptures &all,
+                      llvm::json::OStream &out) {
   BufferTable buffers(program);
   SymbolTableCollection symbols;
   out.object([&] {
@@ -50,12 +66,11 @@ static void printJson(ProgramOp program, llvm::json::OStream &out) {
         });
     });
     out.attributeObject("captures", [&] {
-      for (auto entry : program.getOps<EntryOp>())
-        out.attributeObject(entry.getKind(), [&] {
-          Captures captures = findCaptures(entry, buffers);
-          out.attribute("count", captures.count);
+      for (auto &[entry, captures] : all)
+        out.attributeObject(EntryOp(entry).getKind(), [&, &found = captures] {
+          out.attribute("count", found.count);
           out.attributeArray("split_by", [&] {
-            for (const std::string &split : captures.splits)
+            for (const std::string &split : found.splits)
               out.value(split);
           });
         });
@@ -63,7 +78,8 @@ static void printJson(ProgramOp program, llvm::json::OStream &out) {
   });
 }
 
-static void printText(ProgramOp program, llvm::raw_ostream &os) {
+static void printText(ProgramOp program, const EntryCaptures &all,
+                      llvm::raw_ostream &os) {
   BufferTable buffers(program);
   SymbolTableCollection symbols;
   os << "commands of one call, per rank:\n";
@@ -83,9 +99,8 @@ static void printText(ProgramOp program, llvm::raw_ostream &os) {
   }
   table.print(os);
   os << "captures of one call, where the device has any:\n";
-  for (auto entry : program.getOps<EntryOp>()) {
-    Captures captures = findCaptures(entry, buffers);
-    os << "  " << entry.getKind() << " " << captures.count;
+  for (auto &[entry, captures] : all) {
+    os << "  " << EntryOp(entry).getKind() << " " << captures.count;
     for (const std::string &split : captures.splits)
       os << (split == captures.splits.front() ? ", split by " : "; ") << split;
     os << "\n";
@@ -94,16 +109,23 @@ static void printText(ProgramOp program, llvm::raw_ostream &os) {
 
 LogicalResult report::printCommands(ModuleOp module, llvm::raw_ostream &os,
                                     bool json) {
+  SmallVector<std::pair<ProgramOp, EntryCaptures>> programs;
+  for (auto program : module.getOps<ProgramOp>()) {
+    FailureOr<EntryCaptures> captures = findAll(program);
+    if (failed(captures))
+      return failure();
+    programs.push_back({program, std::move(*captures)});
+  }
   if (!json) {
-    for (auto program : module.getOps<ProgramOp>())
-      printText(program, os);
+    for (auto &[program, captures] : programs)
+      printText(program, captures, os);
     return success();
   }
   llvm::json::OStream out(os, 1);
   out.object([&] {
     out.attributeArray("programs", [&] {
-      for (auto program : module.getOps<ProgramOp>())
-        printJson(program, out);
+      for (auto &[program, captures] : programs)
+        printJson(program, captures, out);
     });
   });
   os << "\n";

@@ -82,6 +82,9 @@ public:
   /// captured: the bodies copy from there and to there. None: files are read
   /// and written between the bodies.
   virtual std::optional<plan::Space> getFileSpace() const = 0;
+  /// How many commands one capture holds at most: the turns of a loop are
+  /// captured as one up to there. 0: each turn for itself.
+  virtual int64_t getMostCaptured() const = 0;
   /// How many queues collectives and messages of a rank stand in, whatever
   /// their streams: one is done when all that was enqueued before it in its
   /// queue is, as where each holds the device until its peers come. The streams

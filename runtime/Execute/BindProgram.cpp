@@ -108,8 +108,11 @@ Status Executor::prepare(const ExecutableFile &file) {
   crossingWords = std::make_unique<Word[]>(events);
   for (size_t i = 0; i < events; ++i)
     crossingWords[i] = 0;
-  for (size_t i = 0; i < program.entries.size(); ++i)
+  for (size_t i = 0; i < program.entries.size(); ++i) {
     entries.push_back(bindEntry(program.entries[i], records * i));
+    ACCEL_RT_RETURN_IF_ERROR(joinCaptures(entries.back()));
+    countEnqueued(entries.back());
+  }
   if (parts.tape)
     recorder.emplace(*parts.tape, streamNames.size());
   for (auto &engine : engines) {
@@ -287,19 +290,9 @@ Status Executor::prepareTask(const Command &command, size_t engine,
       std::holds_alternative<WriteCommand>(what))
     return parts.transfer(command, work);
   if (auto *coordinate = std::get_if<CoordinateCommand>(&what)) {
-    int64_t first = 0, step = 0;
-    for (const std::string &axis : coordinate->axes) {
-      int64_t size = axis == "mb" ? microBatches : coordinates.size(axis);
-      first = first * size + coordinates.at(axis);
-      step = step * size + (axis == "mb");
-    }
-    if (step == 0) {
-      // The same in every run: nothing of it need lie on the host.
-      std::vector<int64_t> value;
-      for (size_t byte = 0; byte < sizeof first; ++byte)
-        value.push_back(first >> (8 * byte) & 0xff);
-      return prepareFill(value, coordinate->target, engine, work);
-    }
+    auto [first, step] = findIndex(*coordinate);
+    if (step == 0)
+      return prepareIndex(first, coordinate->target, engine, work);
     work.kind = Work::Kind::Host;
     work.isCapturable = memory().isHostMemory(work.places[0].base);
     work.task = std::make_unique<CoordinateTask>(memory(), first, step);
@@ -434,23 +427,10 @@ static uint64_t spansOf(const Work &work) {
   return 1 + (work.kind == Work::Kind::Host) * Tape::kWaits;
 }
 
-/// The plan has kept apart what its target cannot capture; how ranks exchange
-/// what they do it does not know.
-bool Executor::isCapturable(const BoundSegment &segment) const {
-  bool capturesHost = engines[segment.engine]->device.capturesHostTasks();
-  return std::all_of(
-      segment.steps.begin(), segment.steps.end(), [&](const Step &step) {
-        return step.work->isCapturable &&
-               (capturesHost || step.work->kind != Work::Kind::Host);
-      });
-}
-
 Executor::BoundEntry Executor::bindEntry(const Entry &entry,
                                          size_t firstEvent) {
   EventCounts counts(program, entry);
   BoundEntry bound;
-  const bool isWhole = hasMessages(program);
-  size_t enqueued = 0;
   bound.touched.resize(arenas.size());
   bound.runs.resize(numbered.size());
   for (size_t l = 0; l < entry.loops.size(); ++l) {
@@ -466,17 +446,27 @@ Executor::BoundEntry Executor::bindEntry(const Entry &entry,
         (void)findEngine(
             program.bodies[loop.segments[s].runs.front().body].engine,
             segment.engine);
-      for (const EventCounts::RunRef &run : runs)
+      for (const EventCounts::RunRef &run : runs) {
         addRun(loop, run, counts, firstEvent, bound, steps);
+        segment.commands += bodies[run.run->body].size();
+      }
       for (const Step &step : steps)
         bound.spans += turns.trips * spansOf(*step.work);
-      segment.isCaptured = loop.segments[s].capturable && isCapturable(segment);
-      enqueued += static_cast<size_t>(turns.trips) *
-                  (segment.isCaptured ? 1 : steps.size());
-      capacity = std::max(capacity, isWhole ? enqueued : steps.size());
+      segment.mayCapture = loop.segments[s].capturable;
     }
   }
   return bound;
+}
+
+void Executor::countEnqueued(const BoundEntry &entry) {
+  const bool isWhole = hasMessages(program);
+  size_t enqueued = 0;
+  for (const BoundLoop &loop : entry.loops)
+    for (const BoundSegment &segment : loop.segments) {
+      size_t count = segment.isCaptured ? 1 : segment.steps.size();
+      enqueued += loop.trips * count;
+      capacity = std::max(capacity, isWhole ? enqueued : count);
+    }
 }
 
 void Executor::addRun(const Loop &loop, const EventCounts::RunRef &run,

@@ -104,6 +104,8 @@ private:
   struct BoundSegment {
     std::vector<Step> steps;
     size_t engine = 0;
+    size_t commands = 0;     ///< Of the plan: without poison.
+    bool mayCapture = false; ///< As the plan says.
     bool isCaptured = false;
     std::unique_ptr<Graph> graph; ///< Null: it is not captured.
   };
@@ -132,7 +134,15 @@ private:
   Status fillConstants(const ExecutableFile &file);
   Status poisonArena(Address base, int64_t bytes);
   Status bindBodies();
-  bool isCapturable(const BoundSegment &segment) const;
+  std::pair<int64_t, int64_t>
+  findIndex(const CoordinateCommand &coordinate) const;
+  Status prepareIndex(int64_t index, const View &target, size_t engine,
+                      Work &work);
+  const CoordinateCommand *asIndex(const Step &step) const;
+  bool isCapturable(const BoundSegment &segment, bool isUnrolled) const;
+  Status unroll(const BoundSegment &segment, uint32_t turn, BoundSegment &into);
+  Status joinCaptures(BoundEntry &entry);
+  void countEnqueued(const BoundEntry &entry);
   Status findEngine(const std::string &name, size_t &engine) const;
   Status bind(const Command &command, size_t engine, BoundCommand &bound);
   Status prepareTask(const Command &command, size_t engine, Work &work);
@@ -169,6 +179,8 @@ private:
   std::set<size_t> crossings;
   std::unique_ptr<Word[]> crossingWords;
   std::vector<std::unique_ptr<Work>> crossingWorks;
+  /// Coordinates of a micro-batch that is known beforehand.
+  std::vector<std::unique_ptr<Work>> fixedWorks;
   /// Commands of the executor's own, which tasks may point to.
   std::vector<std::unique_ptr<Command>> made;
   uint32_t call = 0;

@@ -95,6 +95,7 @@ std::optional<ModelOptions> optionsOfEnvironment() {
     std::fprintf(stderr, "ACCEL_MODEL_ORDER: %s\n", status.message().c_str());
     std::exit(2);
   }
+  options.tells = std::getenv("ACCEL_MODEL_TELLS");
   return options;
 }
 

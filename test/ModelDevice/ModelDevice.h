@@ -32,6 +32,7 @@ public:
   Status prepare(const Command &command, std::unique_ptr<Task> &task) override;
   /// As nodes that call the host.
   bool capturesHostTasks() const override { return true; }
+  size_t mostCaptured() const override { return options.mostCaptured; }
   Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
                      std::unique_ptr<Streams> &streams) override;
 
@@ -49,8 +50,9 @@ inline constexpr const char *kName = "cuda";
 /// was made for that, or of this device's own (kName).
 DeviceKind modelDevice(ModelOptions options, const char *name = cpu::kName);
 
-/// The order that the environment's ACCEL_MODEL_ORDER says; none where it says
-/// none. An order that is none ends the process.
+/// With the order that the environment's ACCEL_MODEL_ORDER says; none where it
+/// says none. An order that is none ends the process. ACCEL_MODEL_TELLS,
+/// whatever it is, has the device tell of its captures.
 std::optional<ModelOptions> optionsOfEnvironment();
 
 /// The row in the CPU's place with the order that the environment's

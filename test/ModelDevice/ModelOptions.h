@@ -3,6 +3,7 @@
 #ifndef ACCEL_TEST_MODELDEVICE_MODELOPTIONS_H
 #define ACCEL_TEST_MODELDEVICE_MODELOPTIONS_H
 
+#include "ModelSection.h"
 #include "Order.h"
 
 #include <atomic>
@@ -24,11 +25,14 @@ struct LostWaits {
 
 struct ModelOptions {
   Order order;
+  size_t mostCaptured = kMostCaptured; ///< Device::mostCaptured
   /// Of the program of this name, the commands (Work::number) that are lost: a
   /// mutant. A wait that is lost waits for nothing; others are not there.
   std::string program;
   std::set<int64_t> lost;
   LostWaits *lostWaits = nullptr; ///< Null: nobody counts.
+  /// Whether it is said on stderr, at each join, what was enqueued.
+  bool tells = false;
   /// False: only the order and poison tell.
   bool inspects = true;
 };

@@ -4,6 +4,8 @@
 
 #include "Runner.h"
 
+#include <cstdio>
+
 namespace accel::rt::model {
 
 ModelStreams::ModelStreams(const StreamPlan &plan, StreamWatcher &watcher,
@@ -53,6 +55,7 @@ void ModelStreams::enqueue(const Step &step, Turn turn) {
   bool isLost = isDropped(*step.work);
   if (!failure.status.ok() || (isLost && step.work->kind != Work::Kind::Wait))
     return;
+  ++numEnqueued;
   refuse(timeline.add(step, turn, isLost), timeline.last());
   memory.setUnderWay(timeline.nodes().size());
 }
@@ -87,6 +90,7 @@ void ModelStreams::replay(Graph &graph, Turn turn) {
   hasBegun = true;
   if (!failure.status.ok())
     return;
+  ++numReplays;
   refuse(timeline.replay(static_cast<Captured &>(graph), turn),
          timeline.last());
   memory.setUnderWay(timeline.nodes().size());
@@ -101,6 +105,12 @@ Failure ModelStreams::join() {
                   .run();
   if (!failure.status.ok() && failure.status.message() != kAbortedMessage)
     watcher.fails();
+  if (options.tells)
+    std::fprintf(stderr,
+                 "model device: joined %zu replays of captures, %zu commands "
+                 "beside them\n",
+                 numReplays, numEnqueued);
+  numReplays = numEnqueued = 0;
   joined = timeline.counts();
   joined.push_back(abroad[numStreams]);
   abroadAt.clear();

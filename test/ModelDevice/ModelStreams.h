@@ -83,6 +83,7 @@ private:
   /// Of records that other engines wait for, what had happened before the last.
   std::map<int64_t, Clock> crossed;
   std::optional<Event> lastCollective;
+  size_t numReplays = 0, numEnqueued = 0; ///< Since the last join.
   bool hasBegun = false;
   Failure failure;
 };

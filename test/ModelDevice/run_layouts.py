@@ -3,9 +3,10 @@
 on the model device (ModelDevice.h) in several orders, and compares the bits: losses, outputs
 (gradients among them) and the weights after two steps.
 
-  run_layouts.py MODEL --layouts A;B [--orders O;O] [--mutants N] --work DIR
+  run_layouts.py MODEL --layouts A;B [--orders O;O] [--mutants N] [--own] --work DIR
 
 A layout is `mesh micro_batches zero_stage` and settings, as for test/Integration/run_layouts.py.
+--own: the model device runs what is made for itself, whose steps are captured as a whole.
 --mutants N: then every Nth wait, record and copy of the plan is lost (accel-model-mutants)."""
 import argparse
 import os
@@ -27,12 +28,12 @@ def flags_of(model, dims):
             "gradient_clipping=0.5", "--emit-gradients", *dims]
 
 
-def compile_layout(model, layout, executable, dims):
+def compile_layout(model, layout, executable, dims, tool="acc-opt", target="cpu"):
     mesh, parts, stage, *settings = layout.split()
     flags = ["--set", f"zero_stage={stage}"] if stage != "0" else []
     for setting in settings:
         flags += [f"--{setting}"] if setting.startswith("schedule=") else ["--set", setting]
-    run("acc-opt", model, *flags_of(model, dims), "--mesh", mesh, *flags,
+    run(tool, model, *flags_of(model, dims), "--mesh", mesh, *flags, "--target", target,
         "--micro-batches", parts, "-o", executable)
     ranks = 1
     for axis in mesh.split(","):
@@ -40,14 +41,17 @@ def compile_layout(model, layout, executable, dims):
     return ranks
 
 
-def train(tool, executable, inputs, work, ranks, order):
-    """What the run leaves: the bytes of each file by name, and the losses."""
+def train(tool, executable, inputs, work, ranks, order, hear=None):
+    """What the run leaves: the bytes of each file by name, and the losses. `hear` gets what it
+    says on stderr."""
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     os.environ.update({"ACCEL_POISON": "1", "ACCEL_MODEL_ORDER": order})
-    stdout, _ = run(tool, executable, "--steps", STEPS, "--threads", 1, "--inputs", inputs,
+    stdout, stderr = run(tool, executable, "--steps", STEPS, "--threads", 1, "--inputs", inputs,
                     "--outputs", work / "outputs", "--save-weights", work / "weights.safetensors",
                     "--json")
+    if hear:
+        hear(stderr)
     steps, _ = report_of(stdout, ranks)
     left = {str(path.relative_to(work)): path.read_bytes()
             for path in sorted(work.rglob("*")) if path.is_file()}
@@ -67,6 +71,7 @@ def main():
     parser.add_argument("--layouts", required=True)
     parser.add_argument("--orders", default="seed:1;last;starve:1")
     parser.add_argument("--mutants", type=int)
+    parser.add_argument("--own", action="store_true")
     parser.add_argument("--work", type=pathlib.Path, required=True)
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
@@ -77,6 +82,8 @@ def main():
     for layout in options.layouts.split(";"):
         ranks = compile_layout(model, layout, executable, dims)
         expected = train("acc-run", executable, inputs, left, ranks, "")
+        if options.own:
+            compile_layout(model, layout, executable, dims, "accel-model-opt", "cuda")
         for order in options.orders.split(";"):
             found = train("accel-model-run", executable, inputs, left, ranks, order)
             compare(layout, order, expected, found)

@@ -50,6 +50,8 @@ public:
   plan::Space getExchangeSpace() const override { return plan::Space::shared; }
   /// What is read lies where it is used: a copy would be one too many.
   std::optional<plan::Space> getFileSpace() const override { return {}; }
+  /// A thread's list saves as much of each turn as of all.
+  int64_t getMostCaptured() const override { return 0; }
   /// Threads wait for peers, each stream's for its own.
   int64_t getExchangeQueues() const override { return 0; }
   LogicalResult chooseForms(plan::ProgramOp program) const override {

@@ -50,6 +50,8 @@ public:
   std::optional<plan::Space> getFileSpace() const override {
     return options.isStaged ? std::optional(plan::Space::pinned) : std::nullopt;
   }
+  /// As accelerators have it: graphs of more nodes take long to make.
+  int64_t getMostCaptured() const override { return 1 << 14; }
   int64_t getExchangeQueues() const override { return options.queues; }
   LogicalResult chooseForms(plan::ProgramOp) const override {
     return success();

@@ -26,6 +26,12 @@ public:
   /// a thread does, or a graph with nodes that call the host.
   virtual bool capturesHostTasks() const { return false; }
 
+  /// How many of a plan's commands one capture holds at most, so that segments
+  /// and the turns of loops are joined up to there. 0: nothing is joined, since
+  /// a capture saves as much of each turn as of all. Called as the target's
+  /// answer is (Target::getMostCaptured).
+  virtual size_t mostCaptured() const { return 0; }
+
   /// Makes the streams of a program; `watcher` must outlive them, they must end
   /// before the device.
   virtual Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,

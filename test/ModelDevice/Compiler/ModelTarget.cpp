@@ -21,6 +21,8 @@ public:
     return plan::Space::pinned;
   }
 
+  int64_t getMostCaptured() const override { return rt::model::kMostCaptured; }
+
   FusionLimits getFusionLimits() const override {
     return cpu->getFusionLimits();
   }

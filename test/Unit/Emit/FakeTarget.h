@@ -30,6 +30,7 @@ public:
     return mlir::success();
   }
   std::optional<plan::Space> getFileSpace() const override { return {}; }
+  int64_t getMostCaptured() const override { return 0; }
   int64_t getExchangeQueues() const override { return 0; }
   int64_t estimateReserve(plan::ProgramOp, plan::Space) const override {
     return 0;
