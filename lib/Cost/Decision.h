@@ -33,6 +33,10 @@ struct Decision {
 /// at first, which asks for them.
 inline constexpr llvm::StringLiteral kConsideredKey = "considered";
 
+/// Where a model is cut into the chunks of a pipeline: a decision whose value
+/// is the nodes before which chunks begin, with commas.
+inline constexpr llvm::StringLiteral kCuts = "cuts";
+
 /// Asks every pass that comes to tell what it chooses.
 void askForDecisions(mlir::ModuleOp module);
 /// Whether somebody asks. Costs that nobody asks for are not worth finding.

@@ -4,6 +4,7 @@
 #include "InFlight.h"
 #include "Passes.h"
 #include "ScheduleChoice.h"
+#include "StateChoices.h"
 
 #include "dialects/Accel/Accel.h"
 #include "dialects/Accel/Zero.h"
@@ -57,6 +58,7 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
     ScheduleChoice choice{schedule, stages, microBatches, {}};
     if (failed(chooseSchedule(module, buildSplit, choice)))
       return signalPassFailure();
+    tellOfStates(module, microBatches);
     bool isDefault = choice.name == dist::ScheduleKind::kDefault;
     set("schedule",
         isDefault ? Attribute() : builder.getStringAttr(choice.name));

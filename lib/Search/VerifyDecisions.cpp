@@ -2,6 +2,7 @@
 
 #include "InFlight.h"
 #include "Passes.h"
+#include "StateChoices.h"
 
 #include "dialects/Accel/Accel.h"
 #include "dialects/Accel/Zero.h"
@@ -9,6 +10,7 @@
 #include "lib/Cost/Decision.h"
 #include "lib/Tasks/DecidedOrder.h"
 #include "mlir/IR/SymbolTable.h"
+#include <set>
 
 using namespace mlir;
 
@@ -78,17 +80,8 @@ struct VerifyDecisionsPass
     auto name = decisions.getAs<StringAttr>("schedule");
     StringRef decided =
         name ? name.getValue() : StringRef(dist::ScheduleKind::kDefault);
-    auto told = cost::readDecisions(getOperation());
-    if (failed(told))
+    if (failed(checkTold(decided, decisions.contains(kGathersDecision))))
       return signalPassFailure();
-    for (const cost::Decision &decision : *told)
-      if (decision.name == "schedule" && decision.chosen.value != decided) {
-        getOperation().emitError()
-            << "expected the schedule '" << decision.chosen.value
-            << "' that was told in 'considered' of '" << kDecisionsAttr
-            << "', found '" << decided << "'";
-        return signalPassFailure();
-      }
     SymbolTableCollection symbols;
     for (auto schedule : getOperation().getOps<dist::ScheduleOp>()) {
       int64_t found = schedule.getMicroBatches();
@@ -106,6 +99,50 @@ struct VerifyDecisionsPass
           return signalPassFailure();
         }
     }
+  }
+
+  /// Whether what was told of the step is what it does.
+  LogicalResult checkTold(StringRef schedule, bool gathersOnce) {
+    auto told = cost::readDecisions(getOperation());
+    if (failed(told))
+      return failure();
+    auto refuse = [&](const cost::Decision &decision, const Twine &expected,
+                      const Twine &found) {
+      return getOperation().emitError()
+             << "expected for '" << decision.name << "' " << expected.str()
+             << ", which was told in '" << cost::kConsideredKey << "' of '"
+             << kDecisionsAttr << "', found " << found.str();
+    };
+    for (const cost::Decision &decision : *told) {
+      const cost::Alternative &chosen = decision.chosen;
+      StringRef value = chosen.value;
+      if (decision.name == "schedule" && value != schedule)
+        return refuse(decision, "'" + value + "'", "'" + schedule + "'");
+      if (decision.name == kGathers && (value == kGathersOnce) != gathersOnce)
+        return refuse(decision, "'" + value + "'",
+                      gathersOnce ? "'once'" : "'by unit'");
+      if (decision.name == kAccumulators)
+        if (int64_t found = countAccumulatorBytes(getOperation());
+            chosen.bytes.value_or(0) != found)
+          return refuse(decision,
+                        Twine(chosen.bytes.value_or(0)) + " bytes of a rank",
+                        Twine(found));
+      if (decision.name == cost::kCuts) {
+        int64_t chunks = value.count(',') + 2, found = countChunks();
+        if (chunks != found)
+          return refuse(decision, Twine(chunks) + " chunks", Twine(found));
+      }
+    }
+    return success();
+  }
+
+  /// Of the pipeline, by its tasks.
+  int64_t countChunks() {
+    std::set<std::pair<int64_t, int64_t>> chunks;
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (auto task = function->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr))
+        chunks.insert({task.getStage(), task.getChunk()});
+    return chunks.size();
   }
 
   /// Whether no weight is gathered by unit.

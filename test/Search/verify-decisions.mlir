@@ -165,7 +165,7 @@ module attributes {accel.decisions = {in_flight = array<i64: 1, 1>}} {}
 
 // -----
 
-// expected-error @below {{expected the schedule 'gpipe' that was told in 'considered' of 'accel.decisions', found '1f1b:2'}}
+// expected-error @below {{expected for 'schedule' 'gpipe', which was told in 'considered' of 'accel.decisions', found '1f1b:2'}}
 module attributes {accel.decisions = {micro_batches = 4 : i64, schedule = "1f1b:2",
     considered = [{decision = "schedule", of = "step", reason = "--schedule", chosen = {value = "gpipe"}, others = []}]}} {}
 

@@ -2,6 +2,7 @@
 // alone: whatever schedule wrote it.
 
 #include "dialects/Plan/RunList.h"
+#include "lib/Cost/Decision.h"
 #include "lib/Plan/BufferTable.h"
 #include "lib/Plan/Passes.h"
 #include "llvm/ADT/MapVector.h"
@@ -133,6 +134,39 @@ struct KeepInFlightPass : impl::KeepInFlightPassBase<KeepInFlightPass> {
       if (copies->second == 1)
         continue;
       buffer.setSlots(copies->second);
+    }
+    if (cost::isAskedForDecisions(getOperation()))
+      tell(program, entry);
+  }
+
+  /// Buffers with as many copies are one decision; the others would have one
+  /// for each micro-batch.
+  void tell(ProgramOp program, EntryOp entry) {
+    int64_t microBatches = 1;
+    for (const RunTurn &run : listRuns(entry))
+      microBatches = std::max(microBatches, run.getMicroBatch() + 1);
+    std::map<int64_t, std::pair<int64_t, int64_t>> kinds; ///< count, bytes
+    for (auto buffer : program.getOps<BufferOp>())
+      if (int64_t(buffer.getSlots()) > 1) {
+        auto &[count, bytes] = kinds[buffer.getSlots()];
+        ++count;
+        bytes += buffer.getBytes();
+      }
+    for (auto &[copies, kind] : kinds) {
+      auto &[count, bytes] = kind;
+      cost::Decision decision{
+          "copies in flight",
+          (Twine(count) + (count == 1 ? " buffer" : " buffers") + " of @" +
+           program.getSymName() + " in '" + entry.getKind() + "'")
+              .str(),
+          {std::to_string(copies), std::nullopt, copies * bytes, ""},
+          {},
+          "no more micro-batches are alive at once, by the run list"};
+      if (copies < microBatches)
+        decision.others.push_back({std::to_string(microBatches), std::nullopt,
+                                   microBatches * bytes,
+                                   "one for each micro-batch"});
+      cost::tell(getOperation(), decision);
     }
   }
 

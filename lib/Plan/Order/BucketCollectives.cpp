@@ -3,6 +3,8 @@
 // Distributed, VLDB 2020, section 3.2.
 
 #include "AwaitedRecords.h"
+#include "lib/Cost/Decision.h"
+#include "lib/Cost/Machine.h"
 #include "lib/Plan/BufferTable.h"
 #include "lib/Plan/Passes.h"
 
@@ -217,12 +219,54 @@ struct BucketCollectivesPass
     : impl::BucketCollectivesPassBase<BucketCollectivesPass> {
   using Base::Base;
 
+  /// What the collectives of a body take, one after another.
+  static cost::Alternative weigh(BodyOp body) {
+    double seconds = 0;
+    int64_t count = 0, largest = 0;
+    body.walk([&](CollectiveOp op) {
+      // Of what is scattered or gathered the whole.
+      int64_t in = 0, out = 0;
+      for (auto view : op.getInputs().getAsRange<ViewAttr>())
+        in += view.getSpanBytes();
+      for (auto view : op.getOutputs().getAsRange<ViewAttr>())
+        out += view.getSpanBytes();
+      int64_t bytes = std::max(in, out);
+      seconds += cost::kMachine.collective.getSeconds(double(bytes));
+      largest = std::max(largest, bytes);
+      ++count;
+    });
+    return {std::to_string(count) +
+                (count == 1 ? " collective" : " collectives"),
+            seconds, largest, ""};
+  }
+
+  void tell(BodyOp body, cost::Alternative apart) {
+    cost::Alternative joined = weigh(body);
+    if (joined.value == apart.value)
+      return;
+    apart.detail = "one for each";
+    cost::tell(getOperation(),
+               {"buckets",
+                ("@" + body->getParentOfType<ProgramOp>().getSymName() + " @" +
+                 body.getSymName())
+                    .str(),
+                std::move(joined),
+                {std::move(apart)},
+                "joined until a bucket has " + std::to_string(bytes) +
+                    " bytes, or a unit ends"});
+  }
+
   void runOnOperation() override {
+    bool isAsked = cost::isAskedForDecisions(getOperation());
     for (auto program : getOperation().getOps<ProgramOp>()) {
       BufferTable buffers(program);
       AwaitedRecords awaited(program);
-      for (auto body : program.getOps<BodyOp>())
+      for (auto body : program.getOps<BodyOp>()) {
+        cost::Alternative apart = isAsked ? weigh(body) : cost::Alternative();
         Buckets(body, buffers, awaited, bytes).run();
+        if (isAsked)
+          tell(body, std::move(apart));
+      }
     }
   }
 };
