@@ -64,6 +64,7 @@ public:
 private:
   std::optional<Objection> planRows(Operation *op);
   std::optional<Objection> planScaled(Operation *op);
+  std::optional<Objection> planCounted(Operation *op);
   /// Whether a number could be one of rows, or of elements in them.
   bool isMultipleOfBatch(double number) const {
     double times = number / double(rows.getBatch());
@@ -83,6 +84,8 @@ private:
   SmallVector<RowMean> means;
   /// Grow with the number of rows, as a sum does.
   llvm::DenseSet<Value> growing;
+  /// Made of these, and do not.
+  llvm::DenseSet<Value> counted;
 };
 
 } // namespace
@@ -96,19 +99,25 @@ std::optional<Objection> RowMasker::plan() {
   for (Operation &op : entry.getBody().front()) {
     if (!slice.contains(&op))
       continue;
-    bool hasRows = false, grows = false;
+    bool hasRows = false, grows = false, isCounted = false;
     for (Value operand : op.getOperands()) {
       if (auto argument = dyn_cast<BlockArgument>(operand))
         needed.insert(
             entry.getArgAttr(argument.getArgNumber(), nn::kInputAttr));
       hasRows |= rows.kindOf(operand) == RowKind::Rows;
       grows |= growing.contains(operand);
+      isCounted |= counted.contains(operand);
     }
-    if (!hasRows && !grows)
-      continue;
-    if (std::optional<Objection> found =
-            hasRows ? planRows(&op) : planScaled(&op))
+    std::optional<Objection> found = hasRows     ? planRows(&op)
+                                     : grows     ? planScaled(&op)
+                                     : isCounted ? planCounted(&op)
+                                                 : std::nullopt;
+    if (found)
       return found;
+    if (!hasRows && (grows || isCounted))
+      for (Value result : op.getResults())
+        if (!growing.contains(result))
+          counted.insert(result);
   }
   if (rows.kindOf(loss) == RowKind::Rows || (sums.empty() && means.empty()))
     return Objection{loss.getLoc(), kMixesRows};
@@ -190,6 +199,24 @@ std::optional<Objection> RowMasker::planScaled(Operation *op) {
   if (!keeps)
     return scaled;
   growing.insert(op->result_begin(), op->result_end());
+  return std::nullopt;
+}
+
+/// An op on a mean: times as many as it is of, it would be a sum.
+std::optional<Objection> RowMasker::planCounted(Operation *op) {
+  if (!isa<nn::MulOp, nn::DivOp>(op))
+    return std::nullopt;
+  for (Value operand : op->getOperands()) {
+    std::optional<double> number = getSplatValue(operand);
+    auto isSizeOf = [&](RowMean mean) {
+      int64_t elements =
+          NNBuilder::typeOf(mean.sum.getInput()).getNumElements();
+      return *number == double(elements);
+    };
+    if (number &&
+        (*number == double(rows.getBatch()) || llvm::any_of(means, isSizeOf)))
+      return Objection{op->getLoc(), kMayHoldBatch};
+  }
   return std::nullopt;
 }
 

@@ -60,7 +60,8 @@ def MaskRowsPass : Pass<"nn-mask-rows", "::mlir::ModuleOp"> {
     make it of the smaller batch, provided that none of its numbers comes from the
     size of the batch, which an exporter writes as any other number. Refused are
     therefore a sum over rows that is scaled by a number, or to which a multiple of the
-    batch's size is added, outside of a mean; and rows that depend on each other or
+    batch's size is added, outside of a mean; a mean that is multiplied by what it
+    is of; and rows that depend on each other or
     on their place.
 
     ```mlir

@@ -63,6 +63,10 @@ def rows_over_size(y, t, labels):
     return ((y - t).square().sum((1, 2)) / len(y)).sum()
 
 
+def mean_times_size(y, t, labels):
+    return F.mse_loss(y, t) * len(y)
+
+
 def centred(y, t, labels):
     return (y - y.mean(0)).square().mean()
 
@@ -185,6 +189,7 @@ class LastBatch(TrainCase):
     def test_what_may_hold_the_size_of_the_batch_is_refused(self):
         for loss, words in ((sum_over_size, "scales a sum over rows by the size of the batch"),
                             (rows_over_size, "scales a sum over rows by the size of the batch"),
+                            (mean_times_size, "scales a sum over rows by the size of the batch"),
                             (centred, "found that this op mixes them")):
             self.use(loss)
             with self.subTest(loss=loss.__name__), self.assertRaisesRegex(Refused, words):

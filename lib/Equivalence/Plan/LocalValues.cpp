@@ -47,6 +47,34 @@ LogicalResult LocalValues::readSchedule(dist::ScheduleOp schedule) {
   return success();
 }
 
+void LocalValues::unrollExchanging() {
+  llvm::DenseSet<StringAttr> exchanging;
+  for (auto [target, source] : edges) {
+    auto stageOf = [&](StringAttr task) {
+      return tasks.lookup(task)
+          ->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr)
+          .getStage();
+    };
+    if (stageOf(target.first) != stageOf(source.first))
+      exchanging.insert_range(ArrayRef{target.first, source.first});
+  }
+  std::vector<Section> all{{0, {}, sections.front().op}};
+  for (const Section &section : sections) {
+    bool isLoop = section.trips > 0;
+    if (isLoop && llvm::none_of(section.runs, [&](const auto &run) {
+          return exchanging.contains(run.first);
+        })) {
+      all.push_back(section);
+      all.push_back({0, {}, sections.front().op});
+      continue;
+    }
+    for (int64_t turn = 0; turn < (isLoop ? section.trips : 1); ++turn)
+      for (auto [task, offset] : section.runs)
+        all.back().runs.push_back({task, offset + turn});
+  }
+  sections = std::move(all);
+}
+
 LogicalResult LocalValues::read() {
   for (auto function : module.getOps<func::FuncOp>()) {
     tasks[function.getSymNameAttr()] = function;

@@ -45,6 +45,9 @@ public:
   /// Finds the entry's sections, and the states that their tasks name.
   mlir::LogicalResult read();
   llvm::ArrayRef<Section> getSections() const { return sections; }
+  /// Runs the turns of loops one by one whose tasks exchange messages with
+  /// other stages.
+  void unrollExchanging();
   /// States that a section's tasks write.
   llvm::SetVector<mlir::StringAttr> getWritten(const Section &section);
   /// Runs a section; of a loop one turn, for all.

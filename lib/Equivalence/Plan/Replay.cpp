@@ -84,9 +84,12 @@ LogicalResult PlanReplay::runLoad(plan::EntryOp entry) {
 /// The schedule's sections and the entry's, one after the other: what tasks
 /// compute is known before the commands do.
 LogicalResult PlanReplay::runCall(plan::EntryOp entry) {
-  // Every second section is a loop.
-  ArrayRef<LocalValues::Section> sections = local->getSections();
+  // Every second section is a loop. A plan has those of the schedule, or the
+  // turns of such as exchange messages.
   SmallVector<plan::LoopOp> loops(entry.getOps<plan::LoopOp>());
+  if (loops.size() != local->getSections().size() / 2)
+    local->unrollExchanging();
+  ArrayRef<LocalValues::Section> sections = local->getSections();
   if (loops.size() != sections.size() / 2)
     return refuse(entry) << "expected the " << sections.size() / 2
                          << " loops of the schedule, found " << loops.size();

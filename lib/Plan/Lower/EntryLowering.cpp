@@ -398,6 +398,8 @@ LogicalResult EntryLowering::writeRunList(EntryOp call) {
     runWrites(list);
     return success();
   }
+  if (transfers.hasQueued())
+    unrollExchanging(stage); // messages have places between turns
   stage.walk([&](dist::RunOp run) {
     tasks[run.getTaskAttr().getAttr()].runs += run.getTurn() ? 2 : 1;
   });

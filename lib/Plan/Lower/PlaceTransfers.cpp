@@ -17,6 +17,10 @@ void StageTransfers::goOnTo(dist::RunOp run, RunListWriter &list) {
       exchanges.erase(exchanges.begin());
     }
   };
+  if (hasQueued()) {
+    listQueued(next, list);
+    return runExchanges(next);
+  }
   runExchanges(std::min(next, Stretch{kMicroBatches, 0}));
   if (next == Stretch{kMicroBatches, 0})
     for (auto &[ends, channel] : channels)
@@ -75,7 +79,24 @@ LogicalResult StageTransfers::addReceive(Channel &channel, dist::RunOp run,
   return success();
 }
 
+/// Lists the messages of stretches before `end` that stand in front of the run
+/// at hand.
+void StageTransfers::listQueued(Stretch end, RunListWriter &list) {
+  for (; listed < queued.size(); ++listed) {
+    const QueuedMessage &message = queued[listed];
+    if (message.before > reached ||
+        getStretch(FlatSymbolRefAttr::get(message.ends.first)) >= end)
+      return;
+    list.run(channels.find(message.ends)->second->body, message.microBatch);
+  }
+}
+
 LogicalResult StageTransfers::addBefore(dist::RunOp run, RunListWriter &list) {
+  if (hasQueued()) {
+    listQueued({kAfter + 1, 0}, list);
+    reached += run.getTrips();
+    return success();
+  }
   for (auto &[ends, each] : channels) {
     Channel &channel = *each;
     if (channel.task != run.getTaskAttr().getAttr())

@@ -243,18 +243,24 @@ LogicalResult Simulation::run(Postings &postings) {
   }
 }
 
-FailureOr<Postings> accel::plan::findPostings(dist::ScheduleOp schedule) {
+static Tasks listTasks(dist::ScheduleOp schedule) {
   Tasks tasks;
   for (auto function :
        schedule->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
     tasks[function.getSymNameAttr()] =
         function->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr);
+  return tasks;
+}
+
+llvm::SetVector<std::pair<StringAttr, StringAttr>>
+accel::plan::listChannels(dist::ScheduleOp schedule) {
+  Tasks tasks = listTasks(schedule);
   auto isOnce = [](dist::TaskAttr task) {
     return llvm::is_contained(
         {dist::TaskKind::prepare, dist::TaskKind::norm, dist::TaskKind::update},
         task.getKind());
   };
-  Postings postings;
+  llvm::SetVector<std::pair<StringAttr, StringAttr>> channels;
   for (auto edge : schedule.getOps<dist::EdgeOp>()) {
     StringAttr names[] = {edge.getSourceAttr().getAttr(),
                           edge.getTargetAttr().getAttr()};
@@ -262,9 +268,16 @@ FailureOr<Postings> accel::plan::findPostings(dist::ScheduleOp schedule) {
                    target = tasks.lookup(names[1]);
     if (source.getStage() != target.getStage() && !isOnce(source) &&
         !isOnce(target))
-      postings.insert({{names[0], names[1]}, {}});
+      channels.insert({names[0], names[1]});
   }
-  if (failed(Simulation(schedule, tasks).run(postings)))
+  return channels;
+}
+
+FailureOr<Postings> accel::plan::findPostings(dist::ScheduleOp schedule) {
+  Postings postings;
+  for (const auto &ends : listChannels(schedule))
+    postings.insert({ends, {}});
+  if (failed(Simulation(schedule, listTasks(schedule)).run(postings)))
     return failure();
   return postings;
 }

@@ -221,7 +221,12 @@ static void finishGroup(BodyOp body) {
 
 LogicalResult StageTransfers::finish() {
   Postings postings;
-  if (!channels.empty()) {
+  if (!channels.empty() && shared.target.getExchangeQueues() > 0) {
+    auto found = orderMessages(schedule, stage);
+    if (failed(found))
+      return failure();
+    queued = std::move(*found);
+  } else if (!channels.empty()) {
     auto found = findPostings(schedule);
     if (failed(found))
       return failure();

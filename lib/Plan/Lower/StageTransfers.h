@@ -4,6 +4,7 @@
 #ifndef ACCEL_LIB_PLAN_LOWER_STAGETRANSFERS_H
 #define ACCEL_LIB_PLAN_LOWER_STAGETRANSFERS_H
 
+#include "MessageOrder.h"
 #include "PostingTimes.h"
 #include "RunListWriter.h"
 #include "SharedProgram.h"
@@ -19,8 +20,11 @@ namespace accel::plan {
 /// sends what has been made, another receives where there is room. A receive is
 /// posted one micro-batch before its reader, and a sent value is kept until two
 /// more have been made; the copies that this takes are counted from the run
-/// list, as all are. What runs once a step passes on goes between *rounds*: one
-/// group on the stream of computation, which all stages post in one order.
+/// list, as all are. Where a target has queues for what ranks exchange,
+/// messages stand in one order of all stages instead (MessageOrder.h), and a
+/// send is waited for at once. What runs once a step passes on goes between
+/// *rounds*: one group on the stream of computation, which all stages post in
+/// one order.
 ///
 /// The number of an edge in its schedule is the tag of its messages.
 class StageTransfers {
@@ -48,6 +52,9 @@ public:
   /// Ends the bodies of messages: all that they send and receive is there.
   /// Fails, with an error at the schedule, if its stages wait for each other.
   mlir::LogicalResult finish();
+
+  /// Whether messages have places among the runs of tasks, each of its own.
+  bool hasQueued() const { return !queued.empty(); }
 
   /// Adds to the list what stands between what has run and a run, or the loop
   /// that it is the first of; for null between that and the end.
@@ -86,6 +93,7 @@ private:
   static void recordWhereMade(const Channel &channel, BodyOp body);
   mlir::LogicalResult addSend(Channel &channel, dist::RunOp run,
                               RunListWriter &list);
+  void listQueued(Stretch end, RunListWriter &list);
   void runUpTo(Channel &channel, int64_t end, RunListWriter &list);
   mlir::LogicalResult addReceive(Channel &channel, dist::RunOp run,
                                  RunListWriter &list);
@@ -100,6 +108,10 @@ private:
                   std::unique_ptr<Channel>>
       channels;
   std::map<Stretch, BodyOp> exchanges; ///< by the stretch that gives
+  /// Where the target has queues: all messages, how many are listed, and how
+  /// many runs of tasks.
+  std::vector<QueuedMessage> queued;
+  size_t listed = 0, reached = 0;
 };
 
 } // namespace accel::plan

@@ -71,6 +71,7 @@ struct Setting {
   int64_t microBatches, stage;
   bool train;
   const char *schedule = "sequential";
+  const char *target = "cpu";
 };
 
 constexpr Setting kSettings[] = {
@@ -98,6 +99,8 @@ constexpr Setting kPipelines[] = {
     {"two stages", "pp=2", "", 4, 0, true, "1f1b"},
     {"two stages, one micro-batch", "pp=2", "", 1, 0, true, "1f1b"},
     {"three stages with loops", "pp=3", "", 8, 0, true, "zb-h1"},
+    {"three stages, one queue", "pp=3", "", 8, 0, true, "1f1b",
+     "null:queues=1"},
     {"a V beside ZeRO-1", "dp_shard=2,pp=2", "", 4, 1, true, "zbv"}};
 
 /// Numbers of a state, by its shape: they differ between states.
@@ -173,9 +176,10 @@ protected:
     options.microBatches = setting.microBatches;
     options.settings.push_back("zero_stage=" + std::to_string(setting.stage));
     options.schedule = setting.schedule;
-    // Not another one: a process keeps oneDNN to one set of instructions.
-    options.target = "cpu";
-    options.threads = 1;
+    // Of CPUs not another one: a process keeps oneDNN to one set of
+    // instructions.
+    options.target = setting.target;
+    options.threads = options.target == "cpu" ? 1 : 0;
     pm.addPass(driver::createRunPhasesPass(options));
     ASSERT_TRUE(succeeded(pm.run(module)));
   }
