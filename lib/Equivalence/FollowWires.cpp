@@ -9,8 +9,7 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
 
-/// Whether a value is one of the update: behind the mark of a gradient.
-static bool isMarked(Value value) {
+bool equivalence::isMarked(Value value) {
   for (Value end = skipPlacement(value); value != end;
        value = value.getDefiningOp()->getOperand(0))
     if (value.getDefiningOp<nn::GradientOp>())
@@ -22,14 +21,7 @@ bool Logical::isForGradients(Value root) {
   auto [found, isNew] = forGradients.try_emplace(root, false);
   if (!isNew)
     return found->second;
-  bool isGradient = llvm::any_of(root.getUsers(), [](Operation *user) {
-    return isa<nn::GradientOp>(user);
-  });
-  bool all = true;
-  if (!isGradient)
-    for (auto *results : {&outputs, &newStates})
-      for (auto &result : *results)
-        all &= result.second != root;
+  bool all = !givenAsIs.contains(root);
   for (Operation *reader : getReaders(root))
     for (OpOperand &operand : reader->getOpOperands()) {
       if (rootOf(operand.get()) != root || isMarked(operand.get()))
@@ -39,7 +31,8 @@ bool Logical::isForGradients(Value root) {
           isa<nn::AddOp, nn::CastOp, nn::ReshapeOp, nn::TransposeOp,
               nn::SliceOp, nn::ConcatOp, nn::PadOp>(reader) ||
           (isa<nn::ScatterAddOp>(reader) && operand.getOperandNumber() == 0);
-      all &= passesOn && isForGradients(rootOf(reader->getResult(0)));
+      all &= holds(Premise::WireIsPassedOn, passesOn) &&
+             isForGradients(rootOf(reader->getResult(0)));
     }
   return forGradients[root] = all;
 }
@@ -51,7 +44,7 @@ void Follower::followWire(Operation *collective, Known &result) {
   std::optional<Type> wire = op.getWireType();
   if (!wire)
     return;
-  if (*wire != logical.getWire()) {
+  if (!holds(Premise::WireIsDeclared, *wire == logical.getWire())) {
     llvm::raw_string_ostream found(why);
     found << "sends '" << *wire << "', expected ";
     if (logical.getWire())
@@ -61,12 +54,14 @@ void Follower::followWire(Operation *collective, Known &result) {
     return;
   }
   auto kind = op->getAttrOfType<dist::ReductionAttr>("kind");
-  if (!kind || kind.getValue() != dist::Reduction::sum) {
+  if (!holds(Premise::WireOfSums,
+             kind && kind.getValue() == dist::Reduction::sum)) {
     why = "rounds what is no sum";
     return;
   }
   for (StringAttr axis : op.getAxes().getNames())
-    if (axis.getValue() == dist::MeshOp::kTensorAxis) {
+    if (!holds(Premise::WireOfNoTensorRanks,
+               axis.getValue() != dist::MeshOp::kTensorAxis)) {
       why = ("rounds a sum over axis '" + axis.getValue() +
              "', whose ranks share the work on a sample")
                 .str();
@@ -80,6 +75,6 @@ void Follower::followWire(Operation *collective, Known &result) {
     all &= llvm::all_of(term, isForGradients);
   for (const View &view : result.views)
     all &= logical.isForGradients(view.root);
-  if (!all)
+  if (!holds(Premise::WireOfGradients, all))
     why = "rounds a sum that not only gradients are made of";
 }

@@ -110,6 +110,8 @@ Logical::Logical(func::FuncOp entry) {
   for (OpOperand &operand : entry.front().getTerminator()->getOpOperands()) {
     unsigned number = operand.getOperandNumber();
     Value root = rootOf(operand.get());
+    if (!isMarked(operand.get()))
+      givenAsIs.insert(root);
     if (auto name =
             entry.getResultAttrOfType<StringAttr>(number, nn::kOutputAttr)) {
       outputs[name] = root;

@@ -13,6 +13,9 @@
 
 namespace accel::equivalence {
 
+/// Whether a value is one of the update: behind the mark of a gradient.
+bool isMarked(mlir::Value value);
+
 /// An entry of the logical program, by what its values are used for. Where a
 /// value is placed (dist.reshard, dist.constraint) and where the update begins
 /// (nn.gradient) does not change what it is: such ops are looked through. Ops
@@ -140,6 +143,7 @@ private:
   llvm::DenseMap<mlir::Value, uint64_t> leafNumbers;
   mlir::Type wire;
   llvm::DenseMap<mlir::Value, bool> forGradients; ///< as far as asked
+  llvm::DenseSet<mlir::Value> givenAsIs; ///< roots of results, but for marked
 };
 
 } // namespace accel::equivalence

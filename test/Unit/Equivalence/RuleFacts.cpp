@@ -510,6 +510,12 @@ RuleProgram::Verdict RuleProgram::check(std::string &why) {
         llvm::raw_string_ostream(why) << "a view of " << view.root;
         return Verdict::Unsound;
       }
+    if (auto collective = dyn_cast<dist::CollectiveOpInterface>(asked);
+        collective && collective.getWireType() &&
+        !isWireDeclared(collective, known)) {
+      why = "a rounding that is not declared";
+      return Verdict::Unsound;
+    }
     for (const Dealt &dealt : known.dealt)
       if (!isTrue(dealt, found)) {
         llvm::raw_string_ostream(why) << PieceMaker(mesh).describe(dealt.piece)

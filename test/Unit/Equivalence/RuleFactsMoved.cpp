@@ -1,7 +1,11 @@
 // What facts of rows that went to other ranks mean: which row is where, by the
-// dealing's definition.
+// dealing's definition; and what a rounding on the way is taken for.
 
 #include "RuleProgram.h"
+
+#include "dialects/Accel/Accel.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace accel;
@@ -86,4 +90,61 @@ bool RuleProgram::isTrue(const Dealt &dealt, const Tensors &tensors) {
             tensors[number(point)].floats()[slot * length + at];
   }
   return isTrue(dealt.piece, back);
+}
+
+/// Whether a value that is a little off shows in no output, and in gradients
+/// as what is added up, moved and cut: as so many times the difference.
+bool RuleProgram::isForGradients(Value root) {
+  constexpr double kOff = 0.001953125;
+  Tensor off = getWhole(root);
+  if (!off || !off.isFloat() || off.getNumElements() == 0)
+    return false;
+  off.mutableFloats()[pick(off.getNumElements())] += kOff;
+  llvm::DenseMap<Value, Tensor> values;
+  auto get = [&](Value value) {
+    auto known = values.find(value);
+    return known == values.end() ? getWhole(value) : known->second;
+  };
+  values[root] = off;
+  for (Operation &op : wholeFunction.front().without_terminator()) {
+    if (llvm::is_contained(op.getResults(), root) ||
+        llvm::none_of(op.getOperands(),
+                      [&](Value operand) { return values.contains(operand); }))
+      continue;
+    if (isa<nn::GradientOp>(op)) {
+      Tensor now = get(op.getOperand(0)), before = getWhole(op.getOperand(0));
+      for (auto [a, b] : llvm::zip_equal(now.floats(), before.floats())) {
+        double times = (a - b) / kOff;
+        if (std::abs(times - std::round(times)) > 1e-6)
+          return false;
+      }
+      continue;
+    }
+    SmallVector<Tensor> operands, results;
+    for (Value operand : op.getOperands())
+      operands.push_back(get(operand));
+    if (failed(evaluateOp(&op, operands, EvaluationMode::Float64, results)))
+      return false;
+    for (auto [result, tensor] : llvm::zip_equal(op.getResults(), results))
+      values[result] = tensor;
+  }
+  return llvm::all_of(outputs, [&](Value output) {
+    Tensor now = get(output), before = getWhole(output);
+    return llvm::all_of_zip(now.floats(), before.floats(), isClose);
+  });
+}
+
+bool RuleProgram::isWireDeclared(dist::CollectiveOpInterface op,
+                                 const Known &known) {
+  auto declared = (*module)->getAttrOfType<TypeAttr>(kGradientWireAttr);
+  auto kind = op->getAttrOfType<dist::ReductionAttr>("kind");
+  return declared && declared.getValue() == *op.getWireType() && kind &&
+         kind.getValue() == dist::Reduction::sum &&
+         llvm::none_of(op.getAxes().getNames(),
+                       [](StringAttr axis) {
+                         return axis == dist::MeshOp::kTensorAxis;
+                       }) &&
+         llvm::all_of(known.pieces, [&](const Piece &piece) {
+           return isForGradients(piece.logical);
+         });
 }

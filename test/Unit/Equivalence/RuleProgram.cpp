@@ -2,6 +2,8 @@
 
 #include "RuleProgram.h"
 
+#include "dialects/Accel/Accel.h"
+#include "dialects/NN/Entry.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 
@@ -221,9 +223,14 @@ dist::AxesAttr RuleProgram::getAxes(ArrayRef<StringAttr> names) {
 
 void RuleProgram::begin() {
   if (!follower) {
-    func::ReturnOp::create(whole, loc);
+    func::ReturnOp::create(whole, loc, outputs);
     wholeFunction.setFunctionType(FunctionType::get(
-        module->getContext(), wholeFunction.front().getArgumentTypes(), {}));
+        module->getContext(), wholeFunction.front().getArgumentTypes(),
+        ValueRange(outputs).getTypes()));
+    for (unsigned number = 0; number < outputs.size(); ++number)
+      wholeFunction.setResultAttr(
+          number, nn::kOutputAttr,
+          whole.getStringAttr("y" + std::to_string(number)));
     logical = std::make_unique<Logical>(wholeFunction);
     follower = std::make_unique<Follower>(*logical, mesh);
     for (auto &[value, what] : given)
@@ -259,6 +266,20 @@ void RuleProgram::ask(Operation *op, ArrayRef<RuleId> rules) {
       if (rule.id == id)
         follower->apply(rule, op);
   asked = op;
+}
+
+void RuleProgram::declareWire(Type type) {
+  (*module)->setAttr(kGradientWireAttr, TypeAttr::get(type));
+}
+
+void RuleProgram::accept(Operation *collective) {
+  if (!isValid)
+    return;
+  follow(collective);
+  ScopedDiagnosticHandler silent(module->getContext(),
+                                 [](Diagnostic &) { return success(); });
+  if (succeeded(follower->follow(collective)))
+    asked = collective;
 }
 
 void RuleProgram::print(raw_ostream &os) {

@@ -60,6 +60,13 @@ public:
   /// constants alone are known.
   void ask(mlir::Operation *op, llvm::ArrayRef<equivalence::RuleId> rules);
 
+  /// What the logical program gives, and the type that it declares for terms of
+  /// gradients between ranks.
+  void giveOutput(mlir::Value value) { outputs.push_back(value); }
+  void declareWire(mlir::Type type);
+  /// Follows a collective as the proof does; one that is refused is not asked.
+  void accept(mlir::Operation *collective);
+
   /// Asks all rules of the ops that are before one, as the proof does.
   void follow(mlir::Operation *end);
   void follow(mlir::Value end) { follow(end.getDefiningOp()); }
@@ -126,6 +133,10 @@ private:
   /// By what the dealing's numbers say on each rank.
   bool isTrue(const equivalence::Dealt &dealt, const Tensors &tensors);
   bool isTrue(equivalence::DealIndex index, const Tensors &tensors);
+  /// Whether rounding what a collective sends shows in nothing but gradients.
+  bool isWireDeclared(dist::CollectiveOpInterface op,
+                      const equivalence::Known &known);
+  bool isForGradients(mlir::Value root);
   bool isTrue(const equivalence::Turned &turned, const Tensors &tensors);
   /// The rank so many places before another along an axis.
   Point getTurned(Point point, mlir::StringAttr axis, int64_t turn);
@@ -155,6 +166,7 @@ private:
     Tensors sum = {}; ///< over micro-batches, before the terms
   };
   llvm::MapVector<mlir::Value, Given> given; ///< local arguments
+  llvm::SmallVector<mlir::Value> outputs;    ///< of the logical program
   llvm::DenseMap<mlir::Value, std::pair<int64_t, int64_t>>
       bounds;                                           ///< of integers
   llvm::DenseMap<mlir::Value, std::vector<bool>> equal; ///< dims, by argument

@@ -13,6 +13,13 @@ struct RuleProperty {
   void (*generate)(RuleProgram &program);
 };
 
+/// The op of the logical program on a rank's operands, of which it takes its
+/// result types; `shape` is that of a result that does not follow from these.
+/// Null where it cannot be, which makes the program invalid.
+mlir::Operation *mirror(RuleProgram &program, mlir::Operation *op,
+                        llvm::ArrayRef<mlir::Value> operands,
+                        llvm::ArrayRef<int64_t> shape = {});
+
 /// By file: RulePropertiesSums.cpp, ….
 llvm::ArrayRef<RuleProperty> getSumProperties();
 llvm::ArrayRef<RuleProperty> getMapProperties();
@@ -23,6 +30,8 @@ llvm::ArrayRef<RuleProperty> getPaddingProperties();
 llvm::ArrayRef<RuleProperty> getEqualProperties();
 llvm::ArrayRef<RuleProperty> getDealtProperties();
 llvm::ArrayRef<RuleProperty> getRingProperties();
+llvm::ArrayRef<RuleProperty> getOpProperties();
+llvm::ArrayRef<RuleProperty> getWireProperties();
 
 } // namespace accel::test
 

@@ -9,11 +9,8 @@ using namespace accel;
 using namespace accel::test;
 using namespace accel::equivalence;
 
-/// The op of the logical program on a rank's operands, of which it takes its
-/// result types; `shape` is that of a result that does not follow from these.
-static Operation *mirror(RuleProgram &p, Operation *op,
-                         ArrayRef<Value> operands,
-                         ArrayRef<int64_t> shape = {}) {
+Operation *test::mirror(RuleProgram &p, Operation *op, ArrayRef<Value> operands,
+                        ArrayRef<int64_t> shape) {
   Operation *made = op->clone();
   made->setOperands(ValueRange(operands));
   if (auto slice = dyn_cast<nn::SliceOp>(made)) {

@@ -57,7 +57,8 @@ protected:
     for (ArrayRef<RuleProperty> some :
          {getSumProperties(), getMapProperties(), getMoveProperties(),
           getViewProperties(), getLookupProperties(), getPaddingProperties(),
-          getEqualProperties(), getDealtProperties(), getRingProperties()})
+          getEqualProperties(), getDealtProperties(), getRingProperties(),
+          getOpProperties(), getWireProperties()})
       llvm::copy_if(
           some, std::back_inserter(all),
           [](const RuleProperty &each) { return isWanted(each.rule); });
