@@ -55,6 +55,8 @@ Status run(const Settings &settings, bool trains, const DeviceKind *device,
   options.hangSeconds = 20;
   if (trains) {
     options.steps = 2;
+    // Counters are in checkpoints alone.
+    options.checkpoint = folder + "/checkpoint";
     options.saveWeights = folder + "/weights.safetensors";
     options.step = [&](const StepResult &step) {
       char text[64];
