@@ -108,6 +108,16 @@ TEST_F(RulePropertiesTest, ConclusionsAreTrue) {
   }
 }
 
+TEST_F(RulePropertiesTest, EachRuleHasPrograms) {
+  if (std::getenv("ACCEL_RULE"))
+    GTEST_SKIP() << "some rules alone are asked";
+  std::vector<RuleProperty> all = getAll();
+  for (const Rule &rule : Follower::getRules())
+    EXPECT_TRUE(llvm::any_of(all, [&](const RuleProperty &property) {
+      return property.rule == rule.id;
+    })) << rule.name.str();
+}
+
 TEST_F(RulePropertiesTest, EachPremiseIsNeeded) {
   std::vector<RuleProperty> all = getAll();
   for (const PremiseText &premise : getPremises()) {
