@@ -4,7 +4,7 @@
 #include "Balance.h"
 #include "CutNames.h"
 #include "Passes.h"
-#include "dialects/Accel/ValueName.h"
+#include "TellCuts.h"
 #include "dialects/Interfaces/Cost.h"
 #include "dialects/NN/Chunks.h"
 #include "dialects/NN/Entry.h"
@@ -12,7 +12,6 @@
 #include "lib/Cost/Decision.h"
 #include "lib/Cost/Work.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace accel::cost;
@@ -38,7 +37,7 @@ public:
     if (failed(named.empty() ? choosePlaces() : takeNamedPlaces()))
       return failure();
     if (cost::isAskedForDecisions(entry->getParentOfType<ModuleOp>()))
-      tell();
+      tellCuts(entry, spine, measure(), getCopies(), ends, !named.empty());
     placeStates();
     cut();
     return success();
@@ -49,10 +48,13 @@ private:
   LogicalResult takeNamedPlaces();
   Row measure();
   std::vector<Row::Place> findPlaces();
+  /// Of each chunk.
+  SmallVector<double> getCopies() {
+    SmallVector<double> copies(options.copies);
+    copies.resize(chunks, 1);
+    return copies;
+  }
   LogicalResult choosePlaces();
-  cost::Alternative weigh(const Row &row, ArrayRef<double> copies,
-                          ArrayRef<size_t> at, StringRef detail);
-  void tell();
   void placeStates();
   void cut();
   Value bring(Value value, int64_t to, OpBuilder &builder);
@@ -220,9 +222,7 @@ Row Cutter::measure() {
 
 LogicalResult Cutter::choosePlaces() {
   Row row = measure();
-  SmallVector<double> copies(options.copies);
-  copies.resize(chunks, 1);
-  auto found = balance(row, copies);
+  auto found = balance(row, getCopies());
   if (!found)
     return entry.emitError() << "expected at least " << chunks - 1
                              << " places to cut the model into " << chunks
@@ -230,80 +230,6 @@ LogicalResult Cutter::choosePlaces() {
                              << ": take fewer stages, or fewer chunks on each";
   ends = std::move(*found);
   return success();
-}
-
-/// The name of the ONNX node that an op was, or its own.
-static std::string getName(Operation *op) {
-  std::string name;
-  op->getLoc()->walk([&](Location inner) {
-    StringAttr written = getValueName(inner);
-    auto node = dyn_cast<NameLoc>(inner);
-    if (!written && !node)
-      return WalkResult::advance();
-    name = (written ? written : node.getName()).str();
-    return WalkResult::interrupt();
-  });
-  return name.empty() ? op->getName().getStringRef().str() : name;
-}
-
-/// Cut before these ops of the spine, whose longest chunk takes so long of the
-/// whole batch, and whose largest so many bytes.
-cost::Alternative Cutter::weigh(const Row &row, ArrayRef<double> copies,
-                                ArrayRef<size_t> at, StringRef detail) {
-  auto getSent = [&](size_t place) {
-    auto found = llvm::find_if(
-        row.places, [&](const Row::Place &each) { return each.at == place; });
-    return found == row.places.end() ? 0 : found->sent;
-  };
-  double longest = 0, largest = 0;
-  SmallVector<std::string> names;
-  size_t begin = 0;
-  for (size_t chunk = 0; chunk <= at.size(); ++chunk) {
-    size_t end = chunk < at.size() ? at[chunk] : spine.size();
-    double sent =
-        (begin ? getSent(begin) : 0) + (chunk < at.size() ? getSent(end) : 0);
-    longest = std::max(longest, row.work[end] - row.work[begin] + sent);
-    largest = std::max(largest,
-                       row.states[end] - row.states[begin] +
-                           copies[chunk] * (row.kept[end] - row.kept[begin]));
-    if (chunk < at.size())
-      names.push_back(getName(spine[end]));
-    begin = end;
-  }
-  return {llvm::join(names, ", "), cost::getSeconds(longest), int64_t(largest),
-          detail.str()};
-}
-
-/// Beside what was taken, what the balance would take, and as many ops each.
-void Cutter::tell() {
-  Row row = measure();
-  SmallVector<double> copies(options.copies);
-  copies.resize(chunks, 1);
-  cost::Decision decision{
-      cost::kCuts.str(),
-      entry.getSymName().str(),
-      weigh(row, copies, ends, ""),
-      {},
-      named.empty() ? "the longest chunk is as short as can be, but for 1 %; "
-                      "of those the largest has the fewest bytes"
-                    : "--cut"};
-  auto add = [&](ArrayRef<size_t> at, StringRef detail) {
-    if (!llvm::equal(at, ends))
-      decision.others.push_back(weigh(row, copies, at, detail));
-  };
-  if (auto balanced = balance(row, copies))
-    add(*balanced, "balanced");
-  std::vector<size_t> even;
-  for (int64_t chunk = 1; chunk < chunks; ++chunk) {
-    auto place = llvm::lower_bound(
-        row.places, chunk * spine.size() / chunks,
-        [](const Row::Place &each, size_t at) { return each.at < at; });
-    if (place != row.places.end() && (even.empty() || place->at > even.back()))
-      even.push_back(place->at);
-  }
-  if (even.size() == ends.size())
-    add(even, "as many ops each");
-  cost::tell(entry->getParentOfType<ModuleOp>(), decision);
 }
 
 /// States, and what is made of them alone, lie with the first that reads them.

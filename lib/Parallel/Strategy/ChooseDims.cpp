@@ -4,9 +4,11 @@
 
 #include "dialects/NN/Entry.h"
 #include "dialects/NN/NN.h"
+#include "lib/Cost/Decision.h"
 #include "lib/Cost/Machine.h"
 
 #include <cmath>
+#include <map>
 
 using namespace mlir;
 using namespace accel;
@@ -129,11 +131,53 @@ bool DimChooser::isPlaced(BlockArgument argument) {
                       });
 }
 
+/// Classes of the same work and bytes are one decision: the layers of a model.
+void DimChooser::tell() {
+  struct Kind {
+    std::string first;
+    int64_t alike = 0;
+  };
+  std::map<std::tuple<int64_t, int64_t, bool>, Kind> kinds;
+  llvm::SmallDenseSet<unsigned> seen;
+  for (auto &[argument, dim] : dims) {
+    unsigned number = classes.find(argument, dim);
+    if (!llvm::is_contained(wanted, number) || !seen.insert(number).second)
+      continue;
+    const DimClasses::Class &each = classes.get(number);
+    Kind &kind = kinds[{each.flops, each.bytes, chosen.contains(number)}];
+    if (kind.alike++ == 0)
+      kind.first =
+          "dimension " + std::to_string(dim) + " of " +
+          cast<FlatSymbolRefAttr>(getState(entry, argument)).getValue().str();
+  }
+  for (auto &[key, kind] : kinds) {
+    auto [flops, bytes, isSplit] = key;
+    auto getSeconds = [&, flops = flops, bytes = bytes](double ranks) {
+      return cost::getSeconds(double(flops) / ranks +
+                              (ranks > 1 ? kFlopsPerByte * double(bytes) : 0));
+    };
+    cost::Alternative split{"split", getSeconds(double(ranks)), std::nullopt,
+                            "over " + std::to_string(ranks) + " ranks"};
+    cost::Alternative whole{"whole", getSeconds(1), std::nullopt, ""};
+    std::string of = kind.first;
+    if (kind.alike > 1)
+      of += " and " + std::to_string(kind.alike - 1) + " alike";
+    bool isWorthwhile = double(flops) >= kLeastFlopsPerByte * double(bytes + 1);
+    cost::tell(entry->getParentOfType<ModuleOp>(),
+               {"tensor parallelism",
+                of,
+                isSplit ? split : whole,
+                {isSplit ? whole : split},
+                isSplit        ? "no dimensions that exclude it gain more"
+                : isWorthwhile ? "it excludes dimensions that gain more"
+                               : "too little work for its bytes"});
+  }
+}
+
 DimChooser::Splits DimChooser::run(bool splitsVocabulary) {
   llvm::SmallDenseSet<unsigned> excluded = findPositions();
   if (!splitsVocabulary)
     excluded.insert_range(findVocabularies());
-  SmallVector<std::pair<BlockArgument, unsigned>> dims;
   llvm::SmallSetVector<unsigned, 16> candidates;
   for (BlockArgument argument : entry.getArguments()) {
     dist::ConstraintOp constraint = findConstraint(argument);
@@ -158,7 +202,7 @@ DimChooser::Splits DimChooser::run(bool splitsVocabulary) {
     }
   }
   wanted = candidates.takeVector();
-  llvm::SetVector<unsigned> chosen = choose(wanted);
+  chosen = choose(wanted);
   findKeyHeads(chosen);
   Splits splits;
   for (auto &[argument, dim] : dims) {
@@ -177,11 +221,11 @@ SmallVector<DimChooser::Uneven> DimChooser::getUneven() {
   SmallVector<unsigned> all = wanted;
   for (auto &[number, dim] : uneven)
     all.push_back(number);
-  llvm::SetVector<unsigned> chosen = choose(all);
+  llvm::SetVector<unsigned> ofAll = choose(all);
   llvm::SmallDenseSet<unsigned> vocabularies = findVocabularies();
   SmallVector<Uneven> found;
   for (auto &[number, dim] : uneven)
-    if (chosen.contains(number) && !shared.contains(number))
+    if (ofAll.contains(number) && !shared.contains(number))
       found.push_back({dim.first, dim.second, classes.get(number).size,
                        vocabularies.contains(number)});
   return found;

@@ -38,6 +38,9 @@ public:
   };
   /// After `run`: the classes that would be split if their sizes allowed it.
   llvm::SmallVector<Uneven> getUneven();
+  /// After `run`: tells of each kind of class that may be split what either way
+  /// takes (lib/Cost/Decision.h).
+  void tell();
 
 private:
   bool isPlaced(mlir::BlockArgument argument);
@@ -64,6 +67,9 @@ private:
   llvm::SmallDenseSet<unsigned> placed; ///< what somebody has split
   llvm::SmallDenseSet<unsigned> shared; ///< key heads that ranks share
   llvm::SmallVector<unsigned> wanted;   ///< what may be split
+  llvm::SetVector<unsigned> chosen;     ///< of those, and what was placed
+  /// Of states, those that nobody has split.
+  llvm::SmallVector<std::pair<mlir::BlockArgument, unsigned>> dims;
   /// What may not, for its size, each with one of its dimensions.
   llvm::MapVector<unsigned, std::pair<mlir::BlockArgument, unsigned>> uneven;
 };

@@ -4,6 +4,7 @@
 #include "ChooseDims.h"
 #include "dialects/NN/Entry.h"
 #include "dialects/NN/NN.h"
+#include "lib/Cost/Decision.h"
 #include "lib/Parallel/Passes.h"
 
 using namespace mlir;
@@ -74,6 +75,8 @@ struct SplitWeightsPass : impl::SplitWeightsPassBase<SplitWeightsPass> {
       return;
     DimChooser chooser(chosenOn, mesh);
     Splits splits = chooser.run(vocabulary);
+    if (cost::isAskedForDecisions(module))
+      chooser.tell();
     if (!reportDropped(chosenOn, chooser, countTensorRanks(mesh), strict) &&
         strict)
       return signalPassFailure();
