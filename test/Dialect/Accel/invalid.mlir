@@ -1,6 +1,6 @@
 // RUN: acc-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.parameter_groups', 'accel.unshifted_labels', 'accel.reports', 'accel.separate_rows', 'accel.batch_dims', 'accel.untrainable', 'accel.gradient_wire', 'accel.zero_stage', found 'accel.phse'}}
+// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.parameter_groups', 'accel.unshifted_labels', 'accel.reports', 'accel.separate_rows', 'accel.row_mask', 'accel.batch_dims', 'accel.untrainable', 'accel.gradient_wire', 'accel.zero_stage', found 'accel.phse'}}
 module attributes {accel.phse = "nn"} {}
 
 // -----
