@@ -14,8 +14,9 @@ BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
 class Slot:
     """A tensor of a run: its name, its type, its calls, and the array that the ranks see."""
 
-    def __init__(self, name, dtype, calls, array):
+    def __init__(self, name, dtype, calls, array, is_row_mask=False):
         self.name, self.dtype, self.calls, self.array = name, dtype, calls, array
+        self.is_row_mask = is_row_mask
 
     def __str__(self):
         return f"{self.dtype} {list(self.array.shape)}"
@@ -27,9 +28,18 @@ def view(memory, offset, dtype, shape):
     return np.frombuffer(memory, BITS.get(dtype, dtype), count, offset).reshape(shape)
 
 
+class Bits:
+    """An array of a type that NumPy may not have: its name in NAMES, and the bits."""
+
+    def __init__(self, dtype, array):
+        self.dtype, self.array = dtype, array
+
+
 def as_array(value):
     """(the name of its type, an array) of an array, a tensor, or what NumPy makes one of;
     without a copy of a tensor that lies in the host's memory."""
+    if isinstance(value, Bits):
+        return value.dtype, value.array
     if hasattr(value, "detach") and hasattr(value, "data_ptr"):
         tensor, name = value.detach().cpu(), str(value.dtype).removeprefix("torch.")
         if name in BITS:
@@ -38,6 +48,31 @@ def as_array(value):
     array = np.asarray(value)
     name = array.dtype.name
     return name, array.view(BITS[name]) if name in BITS else array
+
+
+def fill_up(slots, batch):
+    """The batch with a mask of its rows, where the program takes one and it has none; rows that
+    it lacks are copies of its last one, and do not count. Which dimension rows lie along is told
+    by the one that is smaller."""
+    mask = next((slot for slot in slots if slot.is_row_mask), None)
+    if mask is None or not hasattr(batch, "items") or mask.name in batch:
+        return batch
+    rows, wanted = mask.array.shape[0], {slot.name: slot for slot in slots}
+    full, counting = {}, set()
+    for name, value in batch.items():
+        kind, array = as_array(value)
+        shape = wanted[name].array.shape if name in wanted else array.shape
+        smaller = [dim for dim, (found, size) in enumerate(zip(array.shape, shape)) if found != size]
+        full[name] = value
+        if (len(array.shape) == len(shape) and len(smaller) == 1 and shape[smaller[0]] == rows
+                and 0 < array.shape[smaller[0]] < rows):
+            counting.add(array.shape[smaller[0]])
+            index = np.minimum(np.arange(rows), array.shape[smaller[0]] - 1)
+            full[name] = Bits(kind, np.take(array, index, axis=smaller[0]))
+    if len(counting) > 1:
+        raise BatchError(f"expected inputs of as many rows, found {listed(sorted(map(str, counting)))}")
+    full[mask.name] = np.arange(rows) < min(counting, default=rows)
+    return full
 
 
 def put(slots, given, what, way):

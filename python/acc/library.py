@@ -24,7 +24,8 @@ class Options(ctypes.Structure):
 class Tensor(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("type", ctypes.c_int), ("rank", ctypes.c_size_t),
                 ("shape", ctypes.POINTER(ctypes.c_int64)), ("data", ctypes.c_void_p),
-                ("bytes", ctypes.c_uint64), ("calls", ctypes.c_uint)]
+                ("bytes", ctypes.c_uint64), ("calls", ctypes.c_uint),
+                ("is_row_mask", ctypes.c_int)]
 
 
 class Info(ctypes.Structure):

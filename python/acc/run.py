@@ -120,7 +120,8 @@ class Run:
     # -- Calls -----------------------------------------------------------------------------
 
     def step(self, batch=None, *, outputs=False):
-        """One training step on a global batch, a dictionary of arrays or tensors; None: on
+        """One training step on a global batch, a dictionary of arrays or tensors, or on a
+        smaller one where the program has a mask of rows (acc-opt --row-mask); None: on
         `inputs` as they are. Returns a Result, with the outputs of the step (gradients, say)
         where they are asked for. Raises NotFinite, after which training can go on, BatchError,
         before which nothing was done, and Error."""
@@ -243,7 +244,7 @@ class Run:
                 name, shape = tensor.name.decode(), tuple(tensor.shape[:tensor.rank])
                 slots[name] = arrays.Slot(name, dtype, tensor.calls, arrays.view(
                     memories[kind == lib.WEIGHT], self._library.Offset(self._run, found), dtype,
-                    shape))
+                    shape), bool(tensor.is_row_mask))
 
     def _of(self, kind, call):
         return [slot for slot in self._slots[kind].values() if slot.calls >> call & 1]
@@ -257,8 +258,8 @@ class Run:
             raise Error("expected one call at a time, found one of another thread at hand")
         try:
             if batch is not None and info.calls >> kind & 1:  # else Start says why not
-                arrays.put(self._of(lib.INPUT, kind), batch, "input",
-                           "a batch has all of them")
+                slots = self._of(lib.INPUT, kind)
+                arrays.put(slots, arrays.fill_up(slots, batch), "input", "a batch has all of them")
             self._check(self._library.Start(self._run, kind, outputs, goes_on, folder))
             self._wait(NotFinite if kind == lib.STEP else Error)
         finally:

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 
 from common import acc_export
+import acc  # noqa: E402, from the folder that common adds
 from training import WITHOUT_TOOLS, Refused, TrainCase
 
 BATCH, ROWS, FEATURES, LENGTH, CLASSES, EPOCHS, RATE = 4, 11, 5, 3, 8, 3, 2.0 ** -6
@@ -185,6 +186,35 @@ class LastBatch(TrainCase):
         self.run_steps(self.compile(LAYOUTS[2]), "--last-batch=keep", "--steps=2", "--checkpoint", saved)
         lines = self.run_steps(self.compile(LAYOUTS[1]), f"--epochs={EPOCHS}", "--resume", saved)
         self.assert_trained(lines, expected, first=2)
+
+    def test_a_program_gives_smaller_batches(self):
+        """As a DataLoader has them; and a mask of its own."""
+        for loss in (mean_of_squares, counted):
+            self.use(loss)
+            expected = self.train(loss)
+            names = [part.split("=")[0] for part in self.text.split(",")]
+            losses = []
+            with acc.load(self.compile(LAYOUTS[1])) as run:
+                for at in list(range(0, ROWS, BATCH)) * EPOCHS:
+                    losses.append(run.step({name: self.data[name][at:at + BATCH]
+                                            for name in names}).loss)
+                weights = run.weights()
+                mask = np.array([True, False, True, False])
+                batch = {name: self.data[name][:BATCH] for name in names}
+                own = run.step({**batch, "row_mask": mask}).loss
+                halves = {name: value[::2] for name, value in batch.items()}
+                with self.assertRaisesRegex(acc.BatchError, "expected inputs of as many rows, found '1', '2'"):
+                    run.step({names[0]: halves[names[0]], names[1]: halves[names[1]][:1]})
+                with self.assertRaisesRegex(acc.BatchError, "expected .* for input"):
+                    run.step({name: value[:0] for name, value in batch.items()})
+            torch.testing.assert_close(losses, expected[0], rtol=1e-9, atol=1e-12)
+            for name, parameter in expected[1].items():
+                torch.testing.assert_close(torch.from_numpy(weights[name]), parameter.detach(), rtol=1e-9,
+                                           atol=1e-12)
+            module = Net(loss).double()
+            module.load_state_dict({name: torch.from_numpy(value) for name, value in weights.items()})
+            wanted = module(*(each[[0, 2]] for each in self.data.values())).item()
+            torch.testing.assert_close(own, wanted, rtol=1e-9, atol=1e-12)
 
     def test_what_may_hold_the_size_of_the_batch_is_refused(self):
         for loss, words in ((sum_over_size, "scales a sum over rows by the size of the batch"),

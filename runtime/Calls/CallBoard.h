@@ -11,7 +11,7 @@
 namespace accel::rt {
 
 /// Raised by every change of what is below, or of the messages (Channel.h).
-inline constexpr uint32_t kCallVersion = 2;
+inline constexpr uint32_t kCallVersion = 3;
 
 enum class CallKind : uint32_t {
   Load,    ///< The first: the ranks post it themselves.
@@ -47,6 +47,7 @@ struct TensorRow {
   uint64_t offset; ///< Of an input or output from the board's first byte; of a
                    ///< weight from the first one of the file of weights.
   uint64_t bytes;
+  uint32_t isRowMask; ///< It says which rows of the batch count: all at first.
 };
 
 /// A number by which a step says how it went.

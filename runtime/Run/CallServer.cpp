@@ -102,6 +102,8 @@ Status CallServer::layOut(const Executable &executable,
         takeRange(tensors, "the batch", input.dtype, input.shape);
     ACCEL_RT_RETURN_IF_ERROR(
         addRow(TensorRow::Input, input.name, range, reads[input.name]));
+    rows.back().row.isRowMask =
+        executable.rowMask && input.name == executable.rowMask->input;
     inputTensors.push_back({input.name, std::move(range)});
   }
   for (const TensorPlan &output : executable.outputs) {
@@ -197,6 +199,8 @@ void CallServer::fill(const Executable &executable, int64_t threads,
   for (const NamedRow &each : rows) {
     *row = each.row;
     row->name = name;
+    if (row->isRowMask)
+      std::memset(base + row->offset, 1, row->bytes);
     std::memcpy(base + name, each.name.c_str(), each.name.size() + 1);
     name += each.name.size() + 1;
     ++row;
