@@ -1,6 +1,7 @@
 // The table of what a module may say of itself, and its verification.
 
 #include "dialects/Accel/Accel.h"
+#include "dialects/Accel/Established.h"
 #include "dialects/Accel/ParameterGroups.h"
 #include "dialects/Accel/Reports.h"
 #include "dialects/Accel/SeparateRows.h"
@@ -186,6 +187,11 @@ static constexpr Row kRows[] = {
      [](Attribute one) {
        auto type = dyn_cast<TypeAttr>(one);
        return type && (type.getValue().isF16() || type.getValue().isBF16());
+     }},
+    {kEstablishedAttr, "a list of strings",
+     [](Attribute one) {
+       auto list = dyn_cast<ArrayAttr>(one);
+       return list && llvm::all_of(list, llvm::IsaPred<StringAttr>);
      }},
     {kZeroStageAttr, "an i64 from 1 to 3",
      [](Attribute one) {

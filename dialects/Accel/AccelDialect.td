@@ -29,6 +29,7 @@ def Accel_Dialect : Dialect {
     | `accel.batch_dims` | the dimension of inputs along which the samples of a batch lie, where it is not the first: a dictionary of i64 by the input's name, -1 for an input of which every batch has the same | `dist-annotate` |
     | `accel.gradient_wire` | the type, f16 or bf16, that terms of gradients may be rounded to on their way between data-parallel ranks, and their sums with them: a rounding that the step declares; none where it is not there | `train-declare-wire` |
     | `accel.zero_stage` | the ZeRO stage by which the states of the step were placed, an i64 from 1 to 3; none where data-parallel ranks share none | `dist-shard-states` |
+    | `accel.established` | the passes that have run since the last phase, a list of strings: what each establishes holds (`lib/Parallel/Order.def`). A phase stands for all of its passes, and drops it | passes that place and split |
     | `accel.untrainable` | a sentence that says what the module lacks for training, as it was imported for inference | import |
 
     ```mlir

@@ -1,6 +1,7 @@
 // The table of phases, and how a module is marked with the one it has reached.
 
 #include "dialects/Accel/Accel.h"
+#include "dialects/Accel/Established.h"
 
 using namespace mlir;
 using namespace accel;
@@ -27,4 +28,6 @@ std::optional<Phase> accel::getPhase(ModuleOp module) {
 void accel::setPhase(ModuleOp module, Phase phase) {
   module->setAttr(kPhaseAttr,
                   StringAttr::get(module.getContext(), stringifyPhase(phase)));
+  // It stands for all of its passes.
+  module->removeAttr(kEstablishedAttr);
 }

@@ -4,6 +4,7 @@
 #ifndef ACCEL_LIB_PARALLEL_PASSES_H
 #define ACCEL_LIB_PARALLEL_PASSES_H
 
+#include "Order.h"
 #include "dialects/Dist/Dist.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"

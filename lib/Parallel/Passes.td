@@ -5,7 +5,10 @@
 
 include "mlir/Pass/PassBase.td"
 
-def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
+/// A pass on modules that runs in its turn, which `Order.def` says.
+class OrderedPass<string flag> : PassBase<flag, "::accel::parallel::OrderedPass">;
+
+def AnnotatePass : OrderedPass<"dist-annotate"> {
   let summary = "Declares the mesh and asks that the batch be split over it";
   let description = [{
     Makes a `dist.mesh @mesh` from `mesh`: axes and sizes under Accelerate's
@@ -46,7 +49,7 @@ def AnnotatePass : Pass<"dist-annotate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def LeadWithBatchPass : Pass<"dist-lead-with-batch", "::mlir::ModuleOp"> {
+def LeadWithBatchPass : OrderedPass<"dist-lead-with-batch"> {
   let summary = "Puts the batch first in dimensions that it shares with others";
   let description = [{
     Rows [s, b] merged into one dimension are counted position by position, and
@@ -82,7 +85,7 @@ def LeadWithBatchPass : Pass<"dist-lead-with-batch", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::nn::NNDialect"];
 }
 
-def PadDimsPass : Pass<"dist-pad-dims", "::mlir::ModuleOp"> {
+def PadDimsPass : OrderedPass<"dist-pad-dims"> {
   let summary = "Pads vocabularies that tensor parallelism does not divide";
   let description = [{
     What indices point into or losses are over (a vocabulary of 50257 words), and
@@ -118,7 +121,7 @@ def PadDimsPass : Pass<"dist-pad-dims", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect", "::accel::nn::NNDialect"];
 }
 
-def PlaceNamedPass : Pass<"dist-place-named", "::mlir::ModuleOp"> {
+def PlaceNamedPass : OrderedPass<"dist-place-named"> {
   let summary = "Splits states and inputs as a user says by name";
   let description = [{
     Each of `shard` is `PATTERN=DIM:AXIS`, with commas between several `DIM:AXIS`: a glob
@@ -146,7 +149,7 @@ def PlaceNamedPass : Pass<"dist-place-named", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def PlaceExpertsPass : Pass<"dist-place-experts", "::mlir::ModuleOp"> {
+def PlaceExpertsPass : OrderedPass<"dist-place-experts"> {
   let summary = "Gives each rank along 'ep' some of the experts";
   let description = [{
     Expert parallelism (Lepikhin et al., GShard, arXiv:2006.16668): the matrices of
@@ -166,7 +169,7 @@ def PlaceExpertsPass : Pass<"dist-place-experts", "::mlir::ModuleOp"> {
   let options = [Option<"strict", "strict", "bool", "false", "Experts that are not split are an error">];
 }
 
-def ShareKeyHeadsPass : Pass<"dist-share-key-heads", "::mlir::ModuleOp"> {
+def ShareKeyHeadsPass : OrderedPass<"dist-share-key-heads"> {
   let summary = "Arranges tensor-parallel ranks in groups that share a key head";
   let description = [{
     Attention may have fewer key heads than query heads, and fewer than `tp` has
@@ -188,7 +191,7 @@ def ShareKeyHeadsPass : Pass<"dist-share-key-heads", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def SplitWeightsPass : Pass<"dist-split-weights", "::mlir::ModuleOp"> {
+def SplitWeightsPass : OrderedPass<"dist-split-weights"> {
   let summary = "Splits weights over the axis of tensor parallelism";
   let description = [{
     Dimensions that ops tie together (one factor of a sharding rule stands first in
@@ -229,7 +232,7 @@ def SplitWeightsPass : Pass<"dist-split-weights", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def InterleavePartsPass : Pass<"dist-interleave-parts", "::mlir::ModuleOp"> {
+def InterleavePartsPass : OrderedPass<"dist-interleave-parts"> {
   let summary = "Gives ranks their share of each part of a fused weight";
   let description = [{
     Where one weight makes queries, keys and values, or gate and up projection, its
@@ -266,7 +269,7 @@ def InterleavePartsPass : Pass<"dist-interleave-parts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def ExchangeHeadsPass : Pass<"dist-exchange-heads", "::mlir::ModuleOp"> {
+def ExchangeHeadsPass : OrderedPass<"dist-exchange-heads"> {
   let summary = "Gives attention whole sequences of some heads, for some positions of all";
   let description = [{
     Ranks of the axis `sp` have positions of all heads. Attention needs all positions
@@ -291,7 +294,7 @@ def ExchangeHeadsPass : Pass<"dist-exchange-heads", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def MarkRingsPass : Pass<"dist-mark-rings", "::mlir::ModuleOp"> {
+def MarkRingsPass : OrderedPass<"dist-mark-rings"> {
   let summary = "Marks the attention whose keys go from rank to rank";
   let description = [{
     Attention of which ranks have rows, and whose keys and values are gathered over one
@@ -314,7 +317,7 @@ def MarkRingsPass : Pass<"dist-mark-rings", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def JoinTermsPass : Pass<"dist-join-terms", "::mlir::ModuleOp"> {
+def JoinTermsPass : OrderedPass<"dist-join-terms"> {
   let summary = "Adds terms of sums over ranks up before anything else";
   let description = [{
     In a chain of additions those values come first that are terms over `tp`: what
@@ -333,7 +336,7 @@ def JoinTermsPass : Pass<"dist-join-terms", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::nn::NNDialect"];
 }
 
-def ScatterSumsPass : Pass<"dist-scatter-sums", "::mlir::ModuleOp"> {
+def ScatterSumsPass : OrderedPass<"dist-scatter-sums"> {
   let summary = "Leaves sums over tensor-parallel ranks in pieces of rows";
   let description = [{
     A sum over `tp` that an op needs is wished to be rows of it on each rank: of the
@@ -359,7 +362,7 @@ def ScatterSumsPass : Pass<"dist-scatter-sums", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def PadStatesPass : Pass<"dist-pad-states", "::mlir::ModuleOp"> {
+def PadStatesPass : OrderedPass<"dist-pad-states"> {
   let summary = "Pads states that the ranks which share them cannot split evenly";
   let description = [{
     A trained parameter, and its moments, of which the ranks that share them (along
@@ -389,7 +392,7 @@ def PadStatesPass : Pass<"dist-pad-states", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def ShardStatesPass : Pass<"dist-shard-states", "::mlir::ModuleOp"> {
+def ShardStatesPass : OrderedPass<"dist-shard-states"> {
   let summary = "Places the states of a step as a ZeRO stage says";
   let description = [{
     Over the axes `dp_shard`, `cp` and `sp` together, along the first dimension of
@@ -423,7 +426,7 @@ def ShardStatesPass : Pass<"dist-shard-states", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def AssignOwnersPass : Pass<"dist-assign-owners", "::mlir::ModuleOp"> {
+def AssignOwnersPass : OrderedPass<"dist-assign-owners"> {
   let summary = "Gives each rank the iterations of whole matrices of its own";
   let description = [{
     Newton and Schulz's iterations (`nn.newton_schulz`) need whole matrices. Ranks
@@ -463,7 +466,7 @@ def AssignOwnersPass : Pass<"dist-assign-owners", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect", "::accel::nn::NNDialect"];
 }
 
-def SliceGradientsPass : Pass<"dist-slice-gradients", "::mlir::ModuleOp"> {
+def SliceGradientsPass : OrderedPass<"dist-slice-gradients"> {
   let summary = "Cuts what is added to gradients, so that sums are in pieces";
   let description = [{
     A weight with a penalty has a term in its gradient that every rank has whole.
@@ -490,7 +493,7 @@ def SliceGradientsPass : Pass<"dist-slice-gradients", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def OrderReductionsPass : Pass<"dist-order-reductions", "::mlir::ModuleOp"> {
+def OrderReductionsPass : OrderedPass<"dist-order-reductions"> {
   let summary = "Sums gradients over micro-batches or over ranks first";
   let description = [{
     A gradient is partial over micro-batches and over ranks. ZeRO-1 sums the
@@ -512,7 +515,7 @@ def OrderReductionsPass : Pass<"dist-order-reductions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def DeclareAccumulatorsPass : Pass<"dist-declare-accumulators", "::mlir::ModuleOp"> {
+def DeclareAccumulatorsPass : OrderedPass<"dist-declare-accumulators"> {
   let summary = "Gives what is summed over micro-batches a state to be summed in";
   let description = [{
     What is summed first, micro-batches or ranks, is final now, and with it what the
@@ -533,7 +536,7 @@ def DeclareAccumulatorsPass : Pass<"dist-declare-accumulators", "::mlir::ModuleO
   let dependentDialects = ["::accel::dist::DistDialect", "::accel::nn::NNDialect"];
 }
 
-def ExchangeRowsPass : Pass<"dist-exchange-rows", "::mlir::ModuleOp"> {
+def ExchangeRowsPass : OrderedPass<"dist-exchange-rows"> {
   let summary = "Makes gradients of embedding tables in pieces, of the rows that are added";
   let description = [{
     The gradient of a table that indices pick from is zeros but for the rows that
@@ -561,7 +564,7 @@ def ExchangeRowsPass : Pass<"dist-exchange-rows", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def ScatterGradientsPass : Pass<"dist-scatter-gradients", "::mlir::ModuleOp"> {
+def ScatterGradientsPass : OrderedPass<"dist-scatter-gradients"> {
   let summary = "Scatters gradients where the backward makes them, unit by unit";
   let description = [{
     In ZeRO-2 and 3 (`accel.zero_stage`) the sum over ranks that turns a gradient into pieces moves right
@@ -593,7 +596,7 @@ def ScatterGradientsPass : Pass<"dist-scatter-gradients", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def PlaceGathersPass : Pass<"dist-place-gathers", "::mlir::ModuleOp"> {
+def PlaceGathersPass : OrderedPass<"dist-place-gathers"> {
   let summary = "Gathers sharded weights where they are used, unit by unit";
   let description = [{
     The weights of a gather unit are gathered together, in front of the first op
@@ -626,7 +629,7 @@ def PlaceGathersPass : Pass<"dist-place-gathers", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def PropagatePass : Pass<"dist-propagate", "::mlir::ModuleOp"> {
+def PropagatePass : OrderedPass<"dist-propagate"> {
   let summary = "Spreads shardings from constraints over all values";
   let description = [{
     Fills the side table that `dist-materialize` reads (the analysis
@@ -647,7 +650,7 @@ def PropagatePass : Pass<"dist-propagate", "::mlir::ModuleOp"> {
                         "Remark on every value's sharding and where it came from">];
 }
 
-def MaterializePass : Pass<"dist-materialize", "::mlir::ModuleOp"> {
+def MaterializePass : OrderedPass<"dist-materialize"> {
   let summary = "Writes shardings into types, and reshards where they differ";
   let description = [{
     Follows the propagated table: every op gets axes for its factors, results the
@@ -679,7 +682,7 @@ def VerifyPass : Pass<"dist-verify", "::mlir::ModuleOp"> {
   }];
 }
 
-def RecordOriginsPass : Pass<"dist-record-origins", "::mlir::ModuleOp"> {
+def RecordOriginsPass : OrderedPass<"dist-record-origins"> {
   let summary = "Writes down which pass asked for the constraints that are there";
   let description = [{
     Of each axis by which a constraint splits a state or an input, `by` is its origin,
@@ -696,7 +699,7 @@ def RecordOriginsPass : Pass<"dist-record-origins", "::mlir::ModuleOp"> {
   let options = [Option<"by", "by", "std::string", "\"\"", "The pass that came before, or what it obeyed">];
 }
 
-def ExplainShardingsPass : Pass<"dist-explain-shardings", "::mlir::ModuleOp"> {
+def ExplainShardingsPass : OrderedPass<"dist-explain-shardings"> {
   let summary = "Follows axes of inputs and outputs back to constraints";
   let description = [{
     Adds to `dist.origins` the axes of states, inputs and outputs of entries that no
@@ -711,7 +714,7 @@ def ExplainShardingsPass : Pass<"dist-explain-shardings", "::mlir::ModuleOp"> {
   }];
 }
 
-def ExplainReshardsPass : Pass<"dist-explain-reshards", "::mlir::ModuleOp"> {
+def ExplainReshardsPass : OrderedPass<"dist-explain-reshards"> {
   let summary = "Writes on every reshard why its operand is placed as it is";
   let description = [{
     A string for each axis of the operand, split or partial: which op sums over what, for
@@ -728,7 +731,7 @@ def ExplainReshardsPass : Pass<"dist-explain-reshards", "::mlir::ModuleOp"> {
   }];
 }
 
-def PlanReshardsPass : Pass<"dist-plan-reshards", "::mlir::ModuleOp"> {
+def PlanReshardsPass : OrderedPass<"dist-plan-reshards"> {
   let summary = "Takes every reshard apart into single collectives";
   let description = [{
     Each `dist.reshard` becomes a chain of reshards, each of which one collective
@@ -743,7 +746,7 @@ def PlanReshardsPass : Pass<"dist-plan-reshards", "::mlir::ModuleOp"> {
   }];
 }
 
-def LocalizePass : Pass<"dist-localize", "::mlir::ModuleOp"> {
+def LocalizePass : OrderedPass<"dist-localize"> {
   let summary = "Rewrites the program on whole tensors into one rank's";
   let description = [{
     Types lose their shardings and keep one rank's shape; what an argument or
@@ -755,7 +758,7 @@ def LocalizePass : Pass<"dist-localize", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def KeepDealtPass : Pass<"dist-keep-dealt", "::mlir::ModuleOp"> {
+def KeepDealtPass : OrderedPass<"dist-keep-dealt"> {
   let summary = "Lets rows stay with the ranks of their groups between products";
   let description = [{
     Localisation sends the rows of each grouped product to the ranks that have
@@ -775,7 +778,7 @@ def KeepDealtPass : Pass<"dist-keep-dealt", "::mlir::ModuleOp"> {
   }];
 }
 
-def RingAttentionPass : Pass<"dist-ring-attention", "::mlir::ModuleOp"> {
+def RingAttentionPass : OrderedPass<"dist-ring-attention"> {
   let summary = "Makes attention turn by turn, of keys that go from rank to rank";
   let description = [{
     Where `dist-mark-rings` has marked attention, keys and values are not gathered:
@@ -823,7 +826,7 @@ def RingAttentionPass : Pass<"dist-ring-attention", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
-def CompressGradientsPass : Pass<"dist-compress-gradients", "::mlir::ModuleOp"> {
+def CompressGradientsPass : OrderedPass<"dist-compress-gradients"> {
   let summary = "Sends terms of gradients between data-parallel ranks in 16 bits";
   let description = [{
     Where the module says `accel.gradient_wire`, sums over ranks that nothing reads but

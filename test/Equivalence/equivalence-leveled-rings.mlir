@@ -2,7 +2,7 @@
 // of their masks, so that rows which are hidden wholly by a large one have the log-sum-exps of how
 // many there are, and are what they are in the whole.
 // RUN: rm -rf %t && mkdir %t
-// RUN: acc-opt %s --accel-run-phases="to=decided" --dist-mark-rings=enabled -o %t/decided.mlir
+// RUN: acc-opt %s --accel-run-phases="to=decided set=cp.strategy=ring" -o %t/decided.mlir
 // RUN: acc-opt %t/decided.mlir --accel-run-phases="to=local" -o %t/local.mlir
 // RUN: FileCheck %s < %t/local.mlir
 // RUN: acc-opt %t/local.mlir --dist-verify-equivalence=logical=%t/decided.mlir -o /dev/null
@@ -12,7 +12,7 @@
 
 // A row that sees nothing is NaN, and so is what it adds to gradients.
 // RUN: sed 's/, zero_masked_rows//' %s > %t/nan.train.mlir
-// RUN: acc-opt %t/nan.train.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled -o %t/nan.decided.mlir
+// RUN: acc-opt %t/nan.train.mlir --accel-run-phases="to=decided set=cp.strategy=ring" -o %t/nan.decided.mlir
 // RUN: acc-opt %t/nan.decided.mlir --accel-run-phases="to=local" -o %t/nan.local.mlir
 // RUN: acc-opt %t/nan.local.mlir --dist-verify-equivalence=logical=%t/nan.decided.mlir -o /dev/null
 // RUN: acc-eval %t/nan.local.mlir --compare %t/nan.train.mlir --tolerance 1e-12

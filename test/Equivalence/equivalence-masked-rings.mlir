@@ -2,7 +2,7 @@
 // that have come, from rows of a mask of its own. A row may see none of them, or no key at all:
 // it is zeros or NaN as in the whole.
 // RUN: rm -rf %t && mkdir %t
-// RUN: acc-opt %s --accel-run-phases="to=decided" --dist-mark-rings=enabled -o %t/decided.mlir
+// RUN: acc-opt %s --accel-run-phases="to=decided set=cp.strategy=ring" -o %t/decided.mlir
 // RUN: acc-opt %t/decided.mlir --accel-run-phases="to=local" -o %t/local.mlir
 // RUN: FileCheck %s < %t/local.mlir
 // RUN: acc-opt %t/local.mlir --dist-verify-equivalence=logical=%t/decided.mlir -o /dev/null
@@ -12,13 +12,13 @@
 
 // A row that sees nothing is NaN, and so is what it adds to gradients.
 // RUN: sed 's/, zero_masked_rows//' %s > %t/nan.train.mlir
-// RUN: acc-opt %t/nan.train.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled -o %t/nan.decided.mlir
+// RUN: acc-opt %t/nan.train.mlir --accel-run-phases="to=decided set=cp.strategy=ring" -o %t/nan.decided.mlir
 // RUN: acc-opt %t/nan.decided.mlir --accel-run-phases="to=local" -o %t/nan.local.mlir
 // RUN: acc-opt %t/nan.local.mlir --dist-verify-equivalence=logical=%t/nan.decided.mlir -o /dev/null
 // RUN: acc-eval %t/nan.local.mlir --compare %t/nan.train.mlir --tolerance 1e-12
 // Beside `causal`.
 // RUN: sed 's/scale = 0.5/causal, scale = 0.5/' %s > %t/causal.train.mlir
-// RUN: acc-opt %t/causal.train.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled -o %t/causal.decided.mlir
+// RUN: acc-opt %t/causal.train.mlir --accel-run-phases="to=decided set=cp.strategy=ring" -o %t/causal.decided.mlir
 // RUN: acc-opt %t/causal.decided.mlir --accel-run-phases="to=local" -o %t/causal.local.mlir
 // RUN: grep -c 'dist.permute' %t/causal.local.mlir | FileCheck %s --check-prefix=MOVES
 // RUN: acc-opt %t/causal.local.mlir --dist-verify-equivalence=logical=%t/causal.decided.mlir -o /dev/null

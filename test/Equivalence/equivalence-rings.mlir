@@ -3,20 +3,20 @@
 // of keys and values go round with them. Another part than said, a part that is
 // missing, and what is combined otherwise is refused.
 // RUN: rm -rf %t && mkdir %t
-// RUN: acc-opt %s --accel-run-phases="to=decided" --dist-mark-rings=enabled -o %t/decided.mlir
+// RUN: acc-opt %s --accel-run-phases="to=decided set=cp.strategy=ring" -o %t/decided.mlir
 // RUN: acc-opt %t/decided.mlir --accel-run-phases="to=local" -o %t/local.mlir
 // RUN: acc-opt %t/local.mlir --dist-verify-equivalence=logical=%t/decided.mlir -o /dev/null
 // RUN: acc-eval %t/local.mlir --compare %s --tolerance 1e-12
 
 // Of all keys, and of rows that begin behind the keys.
 // RUN: sed 's/causal, scale/scale/' %s > %t/all.train.mlir
-// RUN: acc-opt %t/all.train.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled -o %t/all.decided.mlir
+// RUN: acc-opt %t/all.train.mlir --accel-run-phases="to=decided set=cp.strategy=ring" -o %t/all.decided.mlir
 // RUN: acc-opt %t/all.decided.mlir --accel-run-phases="to=local" -o %t/all.local.mlir
 // RUN: grep -c 'dist.permute' %t/all.local.mlir | FileCheck %s --check-prefix=MOVES
 // RUN: acc-opt %t/all.local.mlir --dist-verify-equivalence=logical=%t/all.decided.mlir -o /dev/null
 // RUN: acc-eval %t/all.local.mlir --compare %t/all.train.mlir --tolerance 1e-12
 // RUN: sed 's/causal, scale/causal, row_offset = 3 : i64, scale/' %s > %t/behind.train.mlir
-// RUN: acc-opt %t/behind.train.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled -o %t/behind.decided.mlir
+// RUN: acc-opt %t/behind.train.mlir --accel-run-phases="to=decided set=cp.strategy=ring" -o %t/behind.decided.mlir
 // RUN: acc-opt %t/behind.decided.mlir --accel-run-phases="to=local" -o %t/behind.local.mlir
 // RUN: grep -c 'dist.permute' %t/behind.local.mlir | FileCheck %s --check-prefix=MOVES
 // RUN: acc-opt %t/behind.local.mlir --dist-verify-equivalence=logical=%t/behind.decided.mlir -o /dev/null

@@ -10,7 +10,7 @@
 
 // A tied table. The product's term is scattered as before; of the embedding's,
 // each rank gets its columns of all rows of the micro-batch.
-module attributes {accel.phase = "dist"} {
+module {
 dist.mesh @mesh ["mb" = 2, "dp_shard" = 2]
 nn.state @table : !gradient = dense<0.0>
 // CHECK-LABEL: func.func @tied(
@@ -43,7 +43,7 @@ func.func @tied(%ids: !ids {nn.input = "ids"}, %dx: !rows {nn.input = "dx"}, %dy
 
 // Indices point along the dimension that pieces are of: columns are made, and
 // exchanged for rows. Rows that are terms of a sum themselves are summed.
-module attributes {accel.phase = "dist"} {
+module {
 dist.mesh @mesh ["dp_shard" = 2]
 nn.state @positions : !gradient = dense<0.0>
 // CHECK-LABEL: func.func @untied(
@@ -76,7 +76,7 @@ func.func @untied(%ids: tensor<4xi64, #dist.sharding<@mesh, [{}]>> {nn.input = "
 
 // Left as they are: more rows than the table has; columns that the ranks do not
 // divide; a term that something else reads whole; rows added onto other terms.
-module attributes {accel.phase = "dist"} {
+module {
 dist.mesh @mesh ["dp_shard" = 2]
 nn.state @small : !gradient = dense<0.0>
 nn.state @odd : !odd_gradient = dense<0.0>

@@ -4,7 +4,7 @@
 // CHECK: %[[ROWS:.*]] = nn.reshape %{{.*}} : (tensor<4x6x8xf64>) -> tensor<1x4x2x3x8xf64>
 // CHECK: nn.transpose %[[ROWS]] [0, 2, 1, 3, 4]
 // CHECK: nn.matmul
-module attributes {accel.phase = "dist"} {
+module {
   dist.mesh @mesh ["cp" = 2, "tp" = 2]
   func.func @main(%x: tensor<4x6x8xf64> {nn.input = "x"}, %w: tensor<8x8xf64> {nn.input = "w"}) -> (tensor<4x6x8xf64> {nn.output = "y"}) attributes {nn.entry} {
     %0 = dist.constraint %x to <@mesh, [{}, {cp}, {}]> : tensor<4x6x8xf64>

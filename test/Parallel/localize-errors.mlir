@@ -5,10 +5,12 @@ module {
 }
 
 // -----
+// expected-error @below {{dist-localize comes too early: expected what dist-materialize establishes (types with shardings), found none: run dist-materialize before it}}
+module {
 dist.mesh @m ["a" = 2]
-// expected-error @below {{expected a sharding on every type, found 'tensor<4xf32>'}}
 func.func @plain(%x: tensor<4xf32>) {
   return
+}
 }
 
 // -----

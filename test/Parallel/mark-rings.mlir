@@ -1,14 +1,14 @@
 // Context parallelism by a ring: attention whose keys and values would be gathered is
 // marked. What can't be a ring is left as it is, and why is said.
 // RUN: rm -rf %t && split-file %s %t
-// RUN: acc-opt %t/ring.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled | FileCheck %s
+// RUN: acc-opt %t/ring.mlir --accel-run-phases="to=decided set=cp.strategy=ring" | FileCheck %s
 // Unless it is wanted, none is marked.
-// RUN: acc-opt %t/ring.mlir --accel-run-phases="to=decided" --dist-mark-rings | FileCheck %s --check-prefix=NONE
-// RUN: acc-opt %t/obstacles.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled 2>&1 | FileCheck %s --check-prefix=LEFT
+// RUN: acc-opt %t/ring.mlir --accel-run-phases="to=decided" | FileCheck %s --check-prefix=NONE
+// RUN: acc-opt %t/obstacles.mlir --accel-run-phases="to=decided set=cp.strategy=ring" 2>&1 | FileCheck %s --check-prefix=LEFT
 // RUN: sed 's/"cp"/"sp"/; s/{cp}/{sp}/' %t/ring.mlir > %t/no-cp.mlir
-// RUN: not acc-opt %t/no-cp.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not acc-opt %t/no-cp.mlir --accel-run-phases="to=decided set=cp.strategy=ring" 2>&1 | FileCheck %s --check-prefix=AXIS
 // Keys that are terms of sums over another axis are summed before they go round.
-// RUN: acc-opt %t/terms.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled | FileCheck %s --check-prefix=TERMS
+// RUN: acc-opt %t/terms.mlir --accel-run-phases="to=decided set=cp.strategy=ring" | FileCheck %s --check-prefix=TERMS
 // RUN: acc-opt %t/terms.mlir --accel-run-phases="to=local set=cp.strategy=ring" -o %t/local.mlir
 // RUN: FileCheck %s --check-prefix=TURNS < %t/local.mlir
 // RUN: acc-eval %t/local.mlir --compare %t/terms.mlir --tolerance 1e-14

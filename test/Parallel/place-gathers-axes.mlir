@@ -13,7 +13,7 @@
 
 // A weight of the ranks of two axes is gathered over the one that its reader does not split it over, by
 // unit. What moves a weight to another dimension is no gather, and stays where it is.
-module attributes {accel.phase = "decided"} {
+module attributes {accel.decisions = {}, accel.phase = "decided"} {
 dist.mesh @mesh ["dp_shard" = 2, "tp" = 2]
 nn.state @h.0.w : !w = dense<0.0>
 nn.state @h.0.v : !columns = dense<0.0>

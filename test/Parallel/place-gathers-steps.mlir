@@ -9,7 +9,7 @@
 !w_terms = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}>>
 !l_terms = tensor<f32, #dist.sharding<@mesh, [], partial = {dp_shard}>>
 !l = tensor<f32, #dist.sharding<@mesh, []>>
-module attributes {accel.phase = "decided"} {
+module attributes {accel.decisions = {}, accel.phase = "decided"} {
 dist.mesh @mesh ["dp_shard" = 2, "tp" = 2]
 nn.state @h.0.w : !w = dense<0.0>
 func.func @step(%x: !x {nn.input = "x"}, %w: !w {nn.state = @h.0.w})

@@ -1,12 +1,12 @@
 // Context parallelism by a ring: keys and values of what is marked go from rank to rank,
 // (n - 1) moves of each and of the gradients, and nothing is gathered.
 // RUN: rm -rf %t && split-file %s %t
-// RUN: acc-opt %t/ring.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled -o %t/decided.mlir
+// RUN: acc-opt %t/ring.mlir --accel-run-phases="to=decided set=cp.strategy=ring" -o %t/decided.mlir
 // RUN: acc-opt %t/decided.mlir --accel-run-phases="to=local" | FileCheck %s
 // RUN: acc-opt %t/decided.mlir --accel-run-phases="to=local" -o %t/local.mlir
 // RUN: acc-eval %t/local.mlir --compare %t/ring.mlir --tolerance 1e-12
 // RUN: sed 's/{nn.input = "q"}/{nn.state = @q}/; s/^  dist.mesh.*/&\n  nn.state @q : tensor<1x2x12x4xf64> = dense<0.5>/' %t/ring.mlir > %t/state.mlir
-// RUN: acc-opt %t/state.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled -o %t/state.decided.mlir
+// RUN: acc-opt %t/state.mlir --accel-run-phases="to=decided set=cp.strategy=ring" -o %t/state.decided.mlir
 // RUN: acc-opt %t/state.decided.mlir --accel-run-phases="to=local" -o %t/state.local.mlir 2>&1 | FileCheck %s --check-prefix=STATE
 // RUN: FileCheck %s --check-prefix=RANGES < %t/state.local.mlir
 // RUN: acc-eval %t/state.local.mlir --compare %t/state.mlir --tolerance 1e-12
@@ -64,7 +64,7 @@ module attributes {accel.phase = "train"} {
 }
 
 //--- lost.mlir
-module attributes {accel.phase = "local"} {
+module attributes {accel.phase = "decided"} {
   dist.mesh @mesh ["cp" = 2]
   func.func @main(%q: tensor<1x2x4x4xf64>) -> tensor<1x2x4x4xf64> {
     %o, %l = nn.attention %q, %q, %q {dist.ring, scale = 0.5} : (tensor<1x2x4x4xf64>, tensor<1x2x4x4xf64>, tensor<1x2x4x4xf64>) -> (tensor<1x2x4x4xf64>, tensor<1x2x4xf64>)

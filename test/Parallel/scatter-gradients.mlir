@@ -1,7 +1,19 @@
-// RUN: acc-opt %s --dist-scatter-gradients -split-input-file | FileCheck %s
-// RUN: acc-opt %s --dist-verify -split-input-file -o /dev/null
-// RUN: acc-opt %s --dist-scatter-gradients --dist-verify -split-input-file -o /dev/null
+// RUN: rm -rf %t && split-file %s %t
+// RUN: not acc-opt %t/plain.mlir --dist-scatter-gradients 2>&1 | FileCheck %s --check-prefix=PLAIN
+// RUN: acc-opt %t/steps.mlir --dist-scatter-gradients -split-input-file | FileCheck %s
+// RUN: acc-opt %t/steps.mlir --dist-verify -split-input-file -o /dev/null
+// RUN: acc-opt %t/steps.mlir --dist-scatter-gradients --dist-verify -split-input-file -o /dev/null
 
+//--- plain.mlir
+// PLAIN: error: expected tensors with shardings, found {{.?}}tensor<4xf32>
+module attributes {accel.decisions = {}, accel.phase = "decided", accel.zero_stage = 2 : i64} {
+func.func @step() attributes {nn.entry = #nn<entry step>} {
+  %0 = nn.constant dense<0.0> : tensor<4xf32>
+  return
+}
+}
+
+//--- steps.mlir
 !table = tensor<6x4xf32, #dist.sharding<@mesh, [{}, {}]>>
 !terms = tensor<6x4xf32, #dist.sharding<@mesh, [{}, {}], partial = {dp_shard}>>
 !pieces = tensor<6x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
@@ -14,7 +26,7 @@
 // A table that is looked up first and multiplied with last, two blocks between.
 // What the head makes of its gradient is scattered before the blocks' gradients
 // are made, what the embedding makes after them; pieces are added.
-module attributes {accel.phase = "decided", accel.zero_stage = 2 : i64} {
+module attributes {accel.decisions = {}, accel.phase = "decided", accel.zero_stage = 2 : i64} {
 dist.mesh @mesh ["dp_shard" = 2]
 nn.state @embed.table : !table = dense<0.0>
 nn.state @h.0.w : !w = dense<0.0>
@@ -70,7 +82,7 @@ func.func @tied(%ids: tensor<8xi64, #dist.sharding<@mesh, [{dp_shard}]>> {nn.inp
 
 // A weight is used where what is rounded of it is read. Two terms of one unit
 // are one scatter, of their sum; what views and widens a term comes along.
-module attributes {accel.phase = "decided", accel.zero_stage = 2 : i64} {
+module attributes {accel.decisions = {}, accel.phase = "decided", accel.zero_stage = 2 : i64} {
 dist.mesh @mesh ["dp_shard" = 2]
 nn.state @w : !w = dense<0.0>
 // CHECK-LABEL: func.func @unit(
@@ -111,7 +123,7 @@ func.func @unit(%x: !rows {nn.input = "x"}, %w: !w {nn.state = @w}) -> (!rows {n
 // Ranks are summed behind the term, micro-batches where they were. What two
 // weights share is scattered once; a sum that something else reads whole is a
 // term as it is, and a number stays one.
-module attributes {accel.phase = "decided", accel.zero_stage = 2 : i64} {
+module attributes {accel.decisions = {}, accel.phase = "decided", accel.zero_stage = 2 : i64} {
 dist.mesh @mesh ["mb" = 2, "dp_shard" = 2]
 nn.state accumulator @accumulator : !pieces = dense<0.0>
 nn.state accumulator @other_accumulator : !pieces = dense<0.0>
@@ -162,7 +174,7 @@ func.func @shared(%x: !rows {nn.input = "x"}, %a: !w {nn.state = @a.w}, %b: !w {
 
 // The sum stands among what is added to it in pieces. Without gradients, and
 // without an entry, nothing moves.
-module attributes {accel.phase = "decided", accel.zero_stage = 2 : i64} {
+module attributes {accel.decisions = {}, accel.phase = "decided", accel.zero_stage = 2 : i64} {
 dist.mesh @mesh ["dp_shard" = 2]
 nn.state @w : !w = dense<0.0>
 // CHECK-LABEL: func.func @penalty(
@@ -207,7 +219,7 @@ func.func private @part(%x: !rows, %w: !w) -> !pieces {
 !pieces = tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 
 // Replicas are summed behind the micro-batches, once: what is scattered stands in front of both.
-module attributes {accel.phase = "decided", accel.zero_stage = 2 : i64} {
+module attributes {accel.decisions = {}, accel.phase = "decided", accel.zero_stage = 2 : i64} {
 dist.mesh @mesh ["mb" = 2, "dp_replicate" = 2, "dp_shard" = 2]
 nn.state @w : !w = dense<0.0>
 nn.state accumulator @accumulator : !of_replicas = dense<0.0>
@@ -236,7 +248,7 @@ func.func @replicas(%x: !rows {nn.input = "x"}, %w: !w {nn.state = @w}) -> (!row
 !pieces = tensor<4x4xf32, #dist.sharding<@mesh, [{dp_shard}, {}]>>
 
 // In stage 1 gradients are scattered once a step, where the update begins.
-module attributes {accel.phase = "decided", accel.zero_stage = 1 : i64} {
+module attributes {accel.decisions = {}, accel.phase = "decided", accel.zero_stage = 1 : i64} {
 dist.mesh @mesh ["dp_shard" = 2]
 nn.state @w : !w = dense<0.0>
 // CHECK-LABEL: func.func @once(
@@ -261,7 +273,7 @@ func.func @once(%x: !rows {nn.input = "x"}, %w: !w {nn.state = @w}) -> (!rows {n
 !terms = tensor<4x4xf32, #dist.sharding<@mesh, [{}, {tp}], partial = {mb}>>
 
 // A sum that a term is made of is none of the gradient's, though ranks have pieces of both.
-module attributes {accel.phase = "decided", accel.zero_stage = 2 : i64} {
+module attributes {accel.decisions = {}, accel.phase = "decided", accel.zero_stage = 2 : i64} {
 dist.mesh @mesh ["mb" = 2, "tp" = 2]
 nn.state @w : !w = dense<0.0>
 nn.state accumulator @accumulator : !w = dense<0.0>

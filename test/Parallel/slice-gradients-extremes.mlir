@@ -40,7 +40,7 @@ func.func @main(%x: tensor<8x4xf64> {nn.input = "x"}, %w: tensor<4x4xf64> {nn.st
 //--- placed.mlir
 #term = #dist.sharding<@mesh, [{}, {}], partial = {dp_replicate, dp_shard}, reduce = min>
 #piece = #dist.sharding<@mesh, [{dp_shard}, {}]>
-module attributes {accel.phase = "dist"} {
+module {
 dist.mesh @mesh ["dp_replicate" = 2, "dp_shard" = 2]
 nn.state @w : tensor<4x4xf64, #piece> = dense<0.0>
 func.func @main(%low: tensor<4x4xf64, #term>) -> tensor<4x4xf64, #piece> {

@@ -51,7 +51,7 @@
 // CHECK: dist.edge @forward {{.*}} -> @backward 0
 
 // One micro-batch needs neither accumulators nor a count of its own.
-// ONE-NOT: accumulator
+// ONE-NOT: nn.state accumulator
 // ONE: func.func private @forward
 // ONE-NEXT: nn.matmul
 // ONE: func.func private @backward

@@ -181,7 +181,7 @@ struct ExplainReshardsPass
     : impl::ExplainReshardsPassBase<ExplainReshardsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     if (!getOperation()->hasAttr(dist::kOriginsAttr))
       return; // nobody asks
     Origins origins(getOperation());

@@ -93,7 +93,7 @@ struct ExplainShardingsPass
     : impl::ExplainShardingsPassBase<ExplainShardingsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     markAllAnalysesPreserved();
     Origins origins(getOperation());
     auto entries = nn::requireEntries(getOperation());

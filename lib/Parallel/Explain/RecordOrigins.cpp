@@ -14,7 +14,7 @@ namespace {
 struct RecordOriginsPass : impl::RecordOriginsPassBase<RecordOriginsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     Origins origins(getOperation());
     for (func::FuncOp entry : nn::getEntries(getOperation()))
       for (BlockArgument argument : entry.getArguments())

@@ -46,7 +46,7 @@ namespace {
 struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     FailureOr<dist::MeshOp> made = makeMesh();
     if (failed(made))
       return signalPassFailure();

@@ -376,7 +376,7 @@ namespace {
 struct LeadWithBatchPass : impl::LeadWithBatchPassBase<LeadWithBatchPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())

@@ -560,7 +560,7 @@ namespace {
 struct MaterializePass : impl::MaterializePassBase<MaterializePass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     ModuleOp module = getOperation();
     FailureOr<dist::MeshOp> mesh = dist::MeshOp::require(module);
     if (failed(mesh))

@@ -170,7 +170,7 @@ namespace {
 struct PropagatePass : impl::PropagatePassBase<PropagatePass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     markAllAnalysesPreserved();
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       auto &propagation = getChildAnalysis<Propagation>(function);

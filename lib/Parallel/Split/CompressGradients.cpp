@@ -109,7 +109,7 @@ struct CompressGradientsPass
     : impl::CompressGradientsPassBase<CompressGradientsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     auto wire = getOperation()->getAttrOfType<TypeAttr>(kGradientWireAttr);
     if (!wire)
       return;

@@ -175,7 +175,7 @@ private:
 struct KeepDealtPass : impl::KeepDealtPassBase<KeepDealtPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && function.getBody().hasOneBlock())
         Keeper(function).run();

@@ -247,7 +247,7 @@ namespace {
 struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     ModuleOp module = getOperation();
     FailureOr<dist::MeshOp> mesh = dist::MeshOp::require(module);
     if (failed(mesh))

@@ -92,7 +92,7 @@ struct PlanReshardsPass : impl::PlanReshardsPassBase<PlanReshardsPass> {
 
   llvm::DenseSet<std::pair<Type, Type>> told;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     told.clear();
     bool isAsked = cost::isAskedForDecisions(getOperation());
     llvm::DenseMap<Operation *, std::unique_ptr<ReshardPlanner>> planners;

@@ -278,7 +278,7 @@ namespace {
 struct RingAttentionPass : impl::RingAttentionPassBase<RingAttentionPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     SmallVector<Operation *> marked;
     for (auto entry : getOperation().getOps<func::FuncOp>()) {
       SmallVector<GatheredKeys> rings;

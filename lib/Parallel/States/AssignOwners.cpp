@@ -144,7 +144,7 @@ namespace {
 struct AssignOwnersPass : impl::AssignOwnersPassBase<AssignOwnersPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     ModuleOp module = getOperation();
     dist::MeshOp mesh = dist::MeshOp::of(module);
     if (!mesh)

@@ -113,7 +113,7 @@ struct DeclareAccumulatorsPass
     : impl::DeclareAccumulatorsPassBase<DeclareAccumulatorsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     SymbolTable symbols(getOperation());
     for (auto entry : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
       if (entry->hasAttr(nn::kEntryAttr) && !entry.isExternal())

@@ -200,7 +200,7 @@ namespace {
 struct ExchangeRowsPass : impl::ExchangeRowsPassBase<ExchangeRowsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     if (!mesh)
       return;

@@ -24,7 +24,7 @@ struct OrderReductionsPass
     : impl::OrderReductionsPassBase<OrderReductionsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     if (stage == 0)
       return;
     llvm::SmallSetVector<dist::ReshardOp, 16> sums;

@@ -306,7 +306,7 @@ namespace {
 struct PadStatesPass : impl::PadStatesPassBase<PadStatesPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     ModuleOp module = getOperation();
     dist::MeshOp mesh = dist::MeshOp::of(module);
     if (!mesh)

@@ -297,7 +297,7 @@ namespace {
 struct PlaceGathersPass : impl::PlaceGathersPassBase<PlaceGathersPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     auto decisions =
         getOperation()->getAttrOfType<DictionaryAttr>(kDecisionsAttr);
     auto gathers = decisions ? decisions.getAs<StringAttr>(kGathersDecision)

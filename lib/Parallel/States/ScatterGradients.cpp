@@ -209,7 +209,7 @@ struct ScatterGradientsPass
     : impl::ScatterGradientsPassBase<ScatterGradientsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     int64_t stage = getZeroStage(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function->hasAttr(nn::kEntryAttr) && !function.isExternal()) {

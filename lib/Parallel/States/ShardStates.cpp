@@ -173,7 +173,7 @@ private:
 struct ShardStatesPass : impl::ShardStatesPassBase<ShardStatesPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     ModuleOp module = getOperation();
     if (stage < 0 || stage > 3) {
       module.emitError() << "expected a ZeRO stage from 0 to 3, found "

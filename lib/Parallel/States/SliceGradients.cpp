@@ -268,7 +268,7 @@ namespace {
 struct SliceGradientsPass : impl::SliceGradientsPassBase<SliceGradientsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     if (!mesh)
       return;

@@ -126,7 +126,7 @@ namespace {
 struct ExchangeHeadsPass : impl::ExchangeHeadsPassBase<ExchangeHeadsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     ModuleOp module = getOperation();
     dist::MeshOp mesh = dist::MeshOp::of(module);
     if (!mesh || mesh.findAxisSize(dist::MeshOp::kUlyssesAxis).value_or(1) == 1)

@@ -166,7 +166,7 @@ struct InterleavePartsPass
     : impl::InterleavePartsPassBase<InterleavePartsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     ModuleOp module = getOperation();
     dist::MeshOp mesh = dist::MeshOp::of(module);
     if (countTensorRanks(mesh) == 1)

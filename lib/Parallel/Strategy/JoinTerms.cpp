@@ -60,7 +60,7 @@ namespace {
 struct JoinTermsPass : impl::JoinTermsPassBase<JoinTermsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     ModuleOp module = getOperation();
     dist::MeshOp mesh = dist::MeshOp::of(module);
     StringRef axis = dist::MeshOp::kTensorAxis;

@@ -156,7 +156,7 @@ namespace {
 struct MarkRingsPass : impl::MarkRingsPassBase<MarkRingsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     if (!enabled)
       return;
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());

@@ -20,7 +20,7 @@ namespace {
 struct PadDimsPass : impl::PadDimsPassBase<PadDimsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     ModuleOp module = getOperation();
     dist::MeshOp mesh = dist::MeshOp::of(module);
     int64_t ranks = countTensorRanks(mesh);

@@ -56,7 +56,7 @@ namespace {
 struct PlaceExpertsPass : impl::PlaceExpertsPassBase<PlaceExpertsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     dist::MeshOp mesh = dist::MeshOp::of(getOperation());
     int64_t ranks =
         mesh ? mesh.findAxisSize(dist::MeshOp::kExpertAxis).value_or(1) : 1;

@@ -27,7 +27,7 @@ struct Wish {
 struct PlaceNamedPass : impl::PlaceNamedPassBase<PlaceNamedPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     if (shard.empty())
       return;
     FailureOr<dist::MeshOp> found = dist::MeshOp::require(getOperation());

@@ -89,7 +89,7 @@ namespace {
 struct ScatterSumsPass : impl::ScatterSumsPassBase<ScatterSumsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     ModuleOp module = getOperation();
     dist::MeshOp mesh = dist::MeshOp::of(module);
     StringRef axis = dist::MeshOp::kTensorAxis;

@@ -57,7 +57,7 @@ namespace {
 struct ShareKeyHeadsPass : impl::ShareKeyHeadsPassBase<ShareKeyHeadsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     ModuleOp module = getOperation();
     dist::MeshOp mesh = dist::MeshOp::of(module);
     StringRef name = dist::MeshOp::kTensorAxis;

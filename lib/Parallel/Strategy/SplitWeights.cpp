@@ -58,7 +58,7 @@ namespace {
 struct SplitWeightsPass : impl::SplitWeightsPassBase<SplitWeightsPass> {
   using Base::Base;
 
-  void runOnOperation() override {
+  void runInOrder() override {
     ModuleOp module = getOperation();
     dist::MeshOp mesh = dist::MeshOp::of(module);
     if (countTensorRanks(mesh) == 1)

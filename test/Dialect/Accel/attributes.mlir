@@ -2,7 +2,7 @@
 
 // CHECK: module attributes {accel.batch_dims = {shared = -1 : i64, x = 1 : i64},
 // CHECK-SAME: accel.config = {keys = ["a.yaml:1: debug = true"], zero_stage = "2 (a.yaml:3 zero_stage)"},
-// CHECK-SAME: accel.decisions = {micro_batches = 2 : i64},
+// CHECK-SAME: accel.decisions = {micro_batches = 2 : i64}, accel.established = ["dist-annotate"],
 // CHECK-SAME: accel.folded_parameters = [{name = "wte", shape = array<i64: 4, 2>}, {name = "lost"}],
 // CHECK-SAME: accel.gradient_wire = bf16, accel.parameter_groups = [{lr_multiplier = 5.000000e-01 : f64, optimizer = "adamw", parameters = ["w"], weight_decay = 0.000000e+00 : f64, why = {lr_multiplier = "groups[w].lr"}}],
 // CHECK-SAME: accel.phase = "decided", accel.row_mask = {equal = [{dim = 0 : i64, input = "scale"}], input = "row_mask", inputs = ["ids", "row_mask"]}, accel.seed = 7 : i64,
@@ -11,6 +11,7 @@
 module attributes {
   accel.phase = "decided",
   accel.decisions = {micro_batches = 2 : i64},
+  accel.established = ["dist-annotate"],
   accel.config = {zero_stage = "2 (a.yaml:3 zero_stage)", keys = ["a.yaml:1: debug = true"]},
   accel.gradient_wire = bf16,
   accel.parameter_groups = [{lr_multiplier = 0.5 : f64, optimizer = "adamw", parameters = ["w"], weight_decay = 0.0 : f64, why = {lr_multiplier = "groups[w].lr"}}],

@@ -1,6 +1,6 @@
 // RUN: acc-opt %s --split-input-file --verify-diagnostics
 
-// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.parameter_groups', 'accel.unshifted_labels', 'accel.reports', 'accel.separate_rows', 'accel.row_mask', 'accel.batch_dims', 'accel.untrainable', 'accel.gradient_wire', 'accel.zero_stage', found 'accel.phse'}}
+// expected-error @below {{expected one of 'accel.phase', 'accel.decisions', 'accel.config', 'accel.seed', 'accel.folded_parameters', 'accel.parameter_groups', 'accel.unshifted_labels', 'accel.reports', 'accel.separate_rows', 'accel.row_mask', 'accel.batch_dims', 'accel.untrainable', 'accel.gradient_wire', 'accel.established', 'accel.zero_stage', found 'accel.phse'}}
 module attributes {accel.phse = "nn"} {}
 
 // -----
@@ -72,6 +72,11 @@ module attributes {accel.gradient_wire = f64} {}
 
 // expected-error @below {{expected 'accel.zero_stage' to be an i64 from 1 to 3, found 4 : i64}}
 module attributes {accel.zero_stage = 4 : i64} {}
+
+// -----
+
+// expected-error @below {{expected 'accel.established' to be a list of strings, found [1]}}
+module attributes {accel.established = [1]} {}
 
 // -----
 

@@ -4,6 +4,7 @@
 
 #include "MutantsFixture.h"
 
+#include "dialects/Accel/Established.h"
 #include "lib/Equivalence/Equivalence.h"
 #include "lib/Parallel/Passes.h"
 #include "mlir/Parser/Parser.h"
@@ -46,7 +47,11 @@ protected:
     annotate.mesh = setting.mesh;
     pm.addPass(parallel::createAnnotatePass(annotate));
     pm.addPass(parallel::createPadDimsPass());
-    return succeeded(pm.run(*padded)) ? std::move(padded) : nullptr;
+    if (failed(pm.run(*padded)))
+      return nullptr;
+    // All of the phase runs on it again.
+    (*padded)->removeAttr(kEstablishedAttr);
+    return padded;
   }
 };
 

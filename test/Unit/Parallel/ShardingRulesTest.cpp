@@ -3,6 +3,7 @@
 // gives. Partial sums likewise, for every linear group. The proof, which knows
 // none of these rules, accepts all of it.
 
+#include "dialects/Accel/Accel.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
 #include "lib/Driver/InitAll.h"
@@ -391,6 +392,8 @@ protected:
         evaluate::evaluateModule(constrained, *inputs, options, placed)));
     name(mainOf(constrained));
     OwningOpRef<ModuleOp> logical(constrained.clone());
+    // Nothing else than the default.
+    constrained->setAttr(kDecisionsAttr, DictionaryAttr::get(&context()));
     PassManager localize(&context());
     parallel::buildSplitPipeline(localize);
     localize.addPass(tasks::createSplitTasksPass());
