@@ -256,7 +256,7 @@ void Caller::readRows() {
     tensor.data = file.base + row.offset;
     tensor.bytes = row.bytes;
     tensor.calls = row.calls;
-    tensor.is_row_mask = row.isRowMask != 0;
+    tensor.isRowMask = row.isRowMask != 0;
     rows[row.kind].push_back(tensor);
   }
 }

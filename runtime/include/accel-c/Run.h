@@ -119,7 +119,7 @@ typedef struct AccelTensor {
   void *data; /* row-major, in memory that the ranks share */
   uint64_t bytes;
   unsigned calls; /* bits 1 << AccelCall of those that read or write it */
-  int is_row_mask; /* of bool [batch]: which rows count; all do at first */
+  int isRowMask;  /* of bool [batch]: which rows count; all do at first */
 } AccelTensor;
 
 /* Requires that loading has finished. Inputs keep what is written to them, for
