@@ -25,7 +25,7 @@
 
 // Of terms in bf16 that are joined in f32: the value once they are rounded to its type.
 // RUN: sed 's/xf64/xbf16/g;s/\(tensor<[0-9]*x[0-9]*x[0-9]*x\)bf16>/\1f32>/g' %s > %t/narrow.train.mlir
-// RUN: acc-opt %t/narrow.train.mlir --accel-run-phases="to=decided" --dist-mark-rings=enabled -o %t/narrow.decided.mlir
+// RUN: acc-opt %t/narrow.train.mlir --accel-run-phases="to=decided set=cp.strategy=ring" -o %t/narrow.decided.mlir
 // RUN: acc-opt %t/narrow.decided.mlir --accel-run-phases="to=local" -o %t/narrow.local.mlir
 // RUN: grep -c 'nn.cast' %t/narrow.local.mlir | FileCheck %s --check-prefix=CASTS
 // RUN: acc-opt %t/narrow.local.mlir --dist-verify-equivalence=logical=%t/narrow.decided.mlir -o /dev/null
