@@ -75,6 +75,8 @@ Status Executor::join() {
       failure = std::move(own);
   if (failure.status.ok() || !failure.work)
     return failure.status;
+  // Of several ranks' failures the first in the program is told.
+  parts.control->self().command[0] = failure.work->number;
   const Command &command =
       *numbered[static_cast<size_t>(failure.work->number)]->command;
   return Status::error("node " + inQuotes(command.node) + ": " +

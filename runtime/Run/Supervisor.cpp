@@ -237,7 +237,8 @@ std::vector<pid_t> Supervisor::processes() const {
   return found;
 }
 
-/// Collects the ranks that have ended; the first bad end is the failure.
+/// Collects the ranks that have ended; the first bad end is the failure, and of
+/// those that ranks give reasons for the first in the program.
 void Supervisor::reap() {
   for (size_t rank = 0; rank < lives.size(); ++rank) {
     std::optional<RankEnd> end = findEnd(rank);
@@ -268,10 +269,17 @@ void Supervisor::reap() {
 
 /// Fails for the reason that a rank gave before it ended.
 void Supervisor::failAsSaid(size_t rank) {
-  std::string why = control.rank(static_cast<int64_t>(rank)).message;
-  if (why != kAbortedMessage)
-    fail(Status::error(
-        (lives.size() > 1 ? "rank " + std::to_string(rank) + ": " : "") + why));
+  const RankControl &self = control.rank(static_cast<int64_t>(rank));
+  std::string why = self.message;
+  if (why == kAbortedMessage)
+    return;
+  std::tuple place(self.runsDone.load(), self.command[0].load(), rank);
+  if (failedAt && place < *failedAt)
+    failure = Status();
+  if (failure.ok())
+    failedAt = place;
+  fail(Status::error(
+      (lives.size() > 1 ? "rank " + std::to_string(rank) + ": " : "") + why));
 }
 
 void Supervisor::fail(Status status) {

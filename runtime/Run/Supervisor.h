@@ -9,8 +9,10 @@
 #include "Run/Interrupts.h"
 #include "Run/Rank.h"
 
+#include <optional>
 #include <string>
 #include <sys/types.h>
+#include <tuple>
 #include <vector>
 
 namespace accel::rt {
@@ -61,6 +63,10 @@ private:
   std::chrono::steady_clock::time_point lastLine;
   std::string toldLast; ///< What stays the same is said once.
   Status failure, untoldStep;
+  /// Of a failure that a rank has given: after how many runs, at which command
+  /// (RankControl::command) and on which rank. What comes before it there is
+  /// told instead, though it was heard of later.
+  std::optional<std::tuple<uint64_t, int64_t, size_t>> failedAt;
 };
 
 } // namespace accel::rt
