@@ -112,6 +112,43 @@ static void makeGatherNd(RuleProgram &p) {
   ask(p, made.getDefiningOp(), {p.take(piece), p.take(where)});
 }
 
+/// What is added to tables of which each batch has its own indices.
+static void makeBatchedScatter(RuleProgram &p) {
+  int64_t batch = p.pickOf<int64_t>({2, 4}),
+          rows = p.pickOf<int64_t>({2, 3, 4}),
+          count = p.pickOf<int64_t>({1, 2, 4}),
+          columns = p.pickOf<int64_t>({1, 2});
+  Value table = p.takeWhole({batch, rows, columns}),
+        indices = p.takeWhole({batch, count}, p.whole.getI64Type(), rows,
+                              p.chance(40) ? -rows : 0),
+        updates = p.takeWhole({batch, count, columns});
+  bool isZero = p.chance(50);
+  if (isZero)
+    table = p.constant(p.whole, cast<RankedTensorType>(table.getType()), 0);
+  Value made = p.make<nn::ScatterAddOp>(p.whole, table.getType(), table,
+                                        indices, updates, 1, 1);
+  Piece added = p.pickPiece(updates, {25, 5, 3, 4, 3, 0});
+  Piece where = p.likewise(added, indices);
+  where.dims.resize(2);
+  where.partial.clear();
+  if (p.chance(10)) {
+    where = p.pickPiece(indices, {0, 5, 3, 5, 3, 0});
+    where.partial.clear();
+  }
+  Value y = p.take(added), i = p.take(where), x;
+  SmallVector<int64_t> held = {shapeOf(y)[0], rows, shapeOf(y)[2]};
+  if (isZero) {
+    x = p.constant(p.local, RankedTensorType::get(held, p.f64), 0);
+  } else {
+    Piece onto = p.likewise(added, table);
+    onto.dims[1] = Dim();
+    if (p.chance(20))
+      onto = p.pickPiece(table, {25, 5, 3, 4, 3, 0});
+    x = p.take(onto);
+  }
+  ask(p, made.getDefiningOp(), {x, i, y});
+}
+
 /// Rows and their groups, of both of these.
 static void makeGrouped(RuleProgram &p) {
   int64_t rows = p.pickOf<int64_t>({2, 4, 6}),
@@ -323,6 +360,7 @@ ArrayRef<RuleProperty> test::getOpProperties() {
       {RuleId::Map, "cross_entropy", makeCrossEntropy},
       {RuleId::Map, "top_k", makeTopK},
       {RuleId::Map, "gather_nd", makeGatherNd},
+      {RuleId::Map, "scatter_add by batches", makeBatchedScatter},
       {RuleId::Map, "grouped matmuls", makeGrouped},
       {RuleId::Map, "attention", makeAttention},
       {RuleId::Map, "attention_grad", makeAttentionGrad}};
