@@ -9,6 +9,7 @@
 #include "lib/Cost/Machine.h"
 #include "lib/Pipeline/Synthesise.h"
 #include "lib/Tasks/TaskCosts.h"
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
@@ -34,6 +35,10 @@ static FailureOr<pipeline::Problem> measure(ModuleOp module,
   // Nobody reads what the copy tells, and nobody runs it: the program itself is
   // verified when it is split.
   cost::setDecision(*copy, cost::kConsideredKey, {});
+  // What the split warns of it says when the program itself is split.
+  ScopedDiagnosticHandler quiet(module.getContext(), [](Diagnostic &said) {
+    return success(said.getSeverity() != DiagnosticSeverity::Error);
+  });
   PassManager pm(module.getContext());
   pm.enableVerifier(false);
   buildSplit(pm);
