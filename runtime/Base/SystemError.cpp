@@ -16,7 +16,8 @@ std::string systemError(int error) {
     return text + " (the limit is the machine's, /proc/sys/fs/file-max)";
   case EAGAIN:
     return text + " (of threads and processes: the limits are 'ulimit -u', "
-                  "that of the cgroup, and 'ulimit -v' for their stacks)";
+                  "that of the cgroup, and 'ulimit -v' for the memory of their "
+                  "stacks)";
   case ENOMEM:
     return text + " (the limits are the machine's memory, that of the cgroup, "
                   "and 'ulimit -v')";
