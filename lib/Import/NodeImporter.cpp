@@ -452,33 +452,6 @@ Value NodeImporter::getNeutral(nn::ReductionKind kind, Type element) {
                                          : APInt::getSignedMaxValue(width)));
 }
 
-Value NodeImporter::mean(Value value, ArrayRef<int64_t> dims, bool keepDims) {
-  if (failed || !value)
-    return nullptr;
-  int64_t count = 1;
-  std::optional<Choices::Chosen> chosen = graph.choices.find(value);
-  if (chosen && !llvm::is_contained(dims, chosen->dim))
-    chosen = std::nullopt;
-  for (int64_t dim : dims)
-    count *= chosen && dim == chosen->dim ? 1 : shape(value)[dim];
-  Value sum = reduce(nn::ReductionKind::sum, value, dims, keepDims);
-  if (!sum)
-    return nullptr;
-  if (chosen) {
-    Value number =
-        create<nn::MulOp>({graph.choices.count(*this, *chosen, element(sum)),
-                           splat({}, element(sum), count)});
-    return binary<nn::DivOp>(sum, number);
-  }
-  if (!isFloat(sum))
-    return create<nn::DivOp>({sum, splatLike(sum, count)});
-  Value scaled = create<nn::MulOp>({sum, splatLike(sum, 1.0 / count)});
-  if (auto product = scaled ? scaled.getDefiningOp<nn::MulOp>() : nullptr;
-      product && graph.options.marksMeans && product.getLhs() == sum)
-    product->setAttr(nn::kMeanAttr, UnitAttr::get(product.getContext()));
-  return scaled;
-}
-
 bool NodeImporter::broadcastTogether(MutableArrayRef<Value> values) {
   if (failed || llvm::is_contained(values, Value())) {
     failed = true;

@@ -20,13 +20,7 @@ public:
         chunks(schedule.placement.countChunks()) {}
 
   Error run() {
-    if (Error error = verifyFrame())
-      return error;
-    if (Error error = verifyEdges())
-      return error;
-    if (Error error = verifyTasks())
-      return error;
-    if (Error error = verifyPresence())
+    if (Error error = verifyProgram())
       return error;
     if (Error error = verifyKeptSlots())
       return error;
@@ -34,30 +28,33 @@ public:
       return error;
     if (Error error = verifyMessageOrder())
       return error;
-    Execution execution(schedule, edges, slots, &posting);
-    if (!execution.ends())
-      return createStringError("the step does not end: " +
-                               execution.describeCircle());
-    return Error::success();
+    return verifyEnd(&posting);
   }
 
   Error runOfOrder() {
+    if (Error error = verifyProgram())
+      return error;
+    return verifyEnd(/*posting=*/nullptr);
+  }
+
+private:
+  /// Tasks and edges, whatever holds what they make.
+  Error verifyProgram() {
     if (Error error = verifyFrame())
       return error;
     if (Error error = verifyEdges())
       return error;
     if (Error error = verifyTasks())
       return error;
-    if (Error error = verifyPresence())
-      return error;
-    Execution execution(schedule, edges, slots, /*posting=*/nullptr);
-    if (!execution.ends())
-      return createStringError("the step does not end: " +
-                               execution.describeCircle());
-    return Error::success();
+    return verifyPresence();
   }
-
-private:
+  Error verifyEnd(const Posting *posting) {
+    Execution execution(schedule, edges, slots, posting);
+    if (execution.ends())
+      return Error::success();
+    return createStringError("the step does not end: " +
+                             execution.describeCircle());
+  }
   Error verifyFrame();
   Error verifyEdges();
   Error verifyTasks();

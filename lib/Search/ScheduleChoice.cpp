@@ -20,13 +20,6 @@ using namespace accel::search;
 using cost::Alternative;
 using pipeline::Synthesis;
 
-static func::FuncOp findStep(ModuleOp module) {
-  for (auto entry : module.getOps<func::FuncOp>())
-    if (nn::getEntryKind(entry) == nn::EntryKind::step)
-      return entry;
-  return nullptr;
-}
-
 /// What the tasks of the step take once it is split.
 static FailureOr<pipeline::Problem> measure(ModuleOp module,
                                             const SplitBuilder &buildSplit,
@@ -44,7 +37,7 @@ static FailureOr<pipeline::Problem> measure(ModuleOp module,
   buildSplit(pm);
   if (failed(pm.run(*copy)))
     return failure();
-  func::FuncOp step = findStep(*copy);
+  func::FuncOp step = nn::findEntry(*copy, nn::EntryKind::step);
   auto homes = tasks::TaskHomes::compute(step, dist::MeshOp::of(*copy));
   if (failed(homes))
     return failure();
@@ -109,7 +102,7 @@ LogicalResult search::chooseSchedule(ModuleOp module,
                                      ScheduleChoice &choice) {
   bool isOpen = choice.stages > 1 && choice.name == "auto";
   bool isTold = cost::isAskedForDecisions(module);
-  func::FuncOp step = findStep(module);
+  func::FuncOp step = nn::findEntry(module, nn::EntryKind::step);
   // Without backwards all orders are one, and of one micro-batch on one stage.
   bool isOne = choice.stages == 1 && choice.microBatches == 1;
   if (!step || isOne || !(isOpen || (isTold && buildSplit)))

@@ -28,13 +28,6 @@ static std::string count(int64_t number, StringRef one, StringRef several) {
   return (Twine(number) + " " + (number == 1 ? one : several)).str();
 }
 
-static func::FuncOp findStep(ModuleOp module) {
-  for (auto entry : module.getOps<func::FuncOp>())
-    if (nn::getEntryKind(entry) == nn::EntryKind::step)
-      return entry;
-  return nullptr;
-}
-
 /// Of a type that is split over a mesh what a rank has; of another all.
 static int64_t countBytes(RankedTensorType type, dist::MeshOp mesh) {
   auto sharding = dist::ShardingAttr::of(type);
@@ -185,7 +178,7 @@ static void tellOfAccumulators(ModuleOp module, int64_t microBatches) {
 }
 
 void search::tellOfStates(ModuleOp module, int64_t microBatches) {
-  func::FuncOp step = findStep(module);
+  func::FuncOp step = nn::findEntry(module, nn::EntryKind::step);
   if (!cost::isAskedForDecisions(module) || !step)
     return;
   tellOfGathers(module, step, microBatches);

@@ -291,14 +291,11 @@ DictionaryAttr Attention::getRowSteps(RuleProgram &p) {
   return steps.empty() ? DictionaryAttr() : builder.getDictionaryAttr(steps);
 }
 
-static void makeAttention(RuleProgram &p) {
-  Attention of(p);
-  auto whole = nn::AttentionOp::create(
-      p.whole, p.loc, of.query, of.key, of.value, of.mask, of.scale, of.causal,
-      p.chance(40), of.offset, 0, nullptr, nullptr, 0, 1);
-  p.add(p.whole, whole);
-  SmallVector<Value> operands = {p.take(of.rows), p.take(of.keys),
-                                 p.take(of.values)};
+/// Asks of an attention or its gradient, on a rank's pieces of the operands but
+/// for the mask.
+template <typename Op>
+static void askOfAttention(RuleProgram &p, Attention &of, Op whole,
+                           SmallVector<Value> operands) {
   if (of.mask)
     operands.push_back(p.take(of.columns));
   if (!p.isValid)
@@ -307,8 +304,18 @@ static void makeAttention(RuleProgram &p) {
   if (!local)
     return;
   if (DictionaryAttr steps = of.getRowSteps(p))
-    cast<nn::AttentionOp>(local).setRowStepsAttr(steps);
+    cast<Op>(local).setRowStepsAttr(steps);
   p.ask(local, {RuleId::Map});
+}
+
+static void makeAttention(RuleProgram &p) {
+  Attention of(p);
+  auto whole = nn::AttentionOp::create(
+      p.whole, p.loc, of.query, of.key, of.value, of.mask, of.scale, of.causal,
+      p.chance(40), of.offset, 0, nullptr, nullptr, 0, 1);
+  p.add(p.whole, whole);
+  askOfAttention(p, of, whole,
+                 {p.take(of.rows), p.take(of.keys), p.take(of.values)});
 }
 
 static void makeAttentionGrad(RuleProgram &p) {
@@ -342,16 +349,7 @@ static void makeAttentionGrad(RuleProgram &p) {
       piece.partial = slopes.partial;
     operands.push_back(p.take(piece));
   }
-  if (of.mask)
-    operands.push_back(p.take(of.columns));
-  if (!p.isValid)
-    return;
-  Operation *local = mirror(p, whole, operands);
-  if (!local)
-    return;
-  if (DictionaryAttr steps = of.getRowSteps(p))
-    cast<nn::AttentionGradOp>(local).setRowStepsAttr(steps);
-  p.ask(local, {RuleId::Map});
+  askOfAttention(p, of, whole, std::move(operands));
 }
 
 ArrayRef<RuleProperty> test::getOpProperties() {
