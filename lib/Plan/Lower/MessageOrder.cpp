@@ -2,7 +2,7 @@
 
 #include "MessageOrder.h"
 
-#include "PostingTimes.h"
+#include "ScheduleRuns.h"
 
 #include <map>
 
@@ -11,28 +11,21 @@ using namespace accel;
 using namespace accel::plan;
 
 namespace {
-struct Run {
-  StringAttr task;
-  int64_t microBatch;
+struct Run : ScheduledRun {
   int64_t start = -1; ///< in forwards of a chunk
 };
 
 /// Stages and their runs, in the order of the schedule.
 class Timeline {
 public:
-  explicit Timeline(dist::ScheduleOp schedule) : schedule(schedule) {
+  explicit Timeline(dist::ScheduleOp schedule)
+      : schedule(schedule), tasks(listTasks(schedule)) {
     for (auto op : schedule.getOps<dist::StageOp>()) {
       std::vector<Run> &runs = stages.emplace_back();
-      op.walk([&](Operation *each) {
-        auto loop = dyn_cast<dist::LoopOp>(each);
-        for (int64_t turn = 0; loop && turn < int64_t(loop.getTrips()); ++turn)
-          for (auto run : loop.getOps<dist::RunOp>())
-            add(runs, run, turn);
-        auto run = dyn_cast<dist::RunOp>(each);
-        if (run && !run.getTurn())
-          add(runs, run, 0);
-        return loop ? WalkResult::skip() : WalkResult::advance();
-      });
+      for (const ScheduledRun &run : listRuns(op)) {
+        runs.push_back({run});
+        ++count[run.task];
+      }
     }
     for (auto edge : schedule.getOps<dist::EdgeOp>())
       sources[edge.getTargetAttr().getAttr()].push_back(
@@ -45,24 +38,17 @@ public:
   int64_t getMade(StringAttr task, int64_t microBatch) const {
     return made.lookup({task, microBatch});
   }
-  dist::TaskKind getKind(StringAttr task) const { return kinds.lookup(task); }
+  dist::TaskKind getKind(StringAttr task) const {
+    return tasks.lookup(task).getKind();
+  }
 
 private:
-  void add(std::vector<Run> &runs, dist::RunOp run, int64_t turn) {
-    StringAttr task = run.getTaskAttr().getAttr();
-    runs.push_back({task, int64_t(run.getOffset()) + turn});
-    ++count[task];
-    kinds[task] = cast<dist::TaskAttr>(SymbolTable::lookupNearestSymbolFrom(
-                                           schedule, run.getTaskAttr())
-                                           ->getAttr(dist::kTaskAttr))
-                      .getKind();
-  }
   /// When a run has all that it reads; nothing while that is not known.
   std::optional<int64_t> findReady(const Run &run) const;
 
   dist::ScheduleOp schedule;
   std::vector<std::vector<Run>> stages;
-  llvm::DenseMap<StringAttr, dist::TaskKind> kinds;
+  llvm::DenseMap<StringAttr, dist::TaskAttr> tasks;
   llvm::DenseMap<StringAttr, int64_t> count, ended; ///< runs of each task
   llvm::DenseMap<StringAttr, int64_t> end;          ///< of those that ended
   llvm::DenseMap<StringAttr, SmallVector<StringAttr>> sources;
@@ -102,10 +88,8 @@ LogicalResult Timeline::run() {
         if (!ready)
           break;
         run.start = std::max(free[number], *ready);
-        // A whole backward is as long as its parts, and passes on what the
-        // first makes.
-        free[number] =
-            run.start + 1 + (getKind(run.task) == dist::TaskKind::backward);
+        free[number] = run.start + getDuration(getKind(run.task));
+        // A backward passes on what its first part makes.
         made[{run.task, run.microBatch}] = run.start + 1;
         ++ended[run.task];
         end[run.task] = free[number];
@@ -131,11 +115,6 @@ accel::plan::orderMessages(dist::ScheduleOp schedule, int64_t stage) {
   auto isCount = [&](StringAttr task) {
     return timeline.getKind(task) == dist::TaskKind::count;
   };
-  auto isRepeated = [&](StringAttr task) {
-    return !llvm::is_contained(
-        {dist::TaskKind::prepare, dist::TaskKind::norm, dist::TaskKind::update},
-        timeline.getKind(task));
-  };
   ArrayRef<Run> runs = timeline.getRuns(stage);
   auto findFirst = [&](auto fits) {
     return size_t(llvm::find_if(runs, fits) - runs.begin());
@@ -157,7 +136,7 @@ accel::plan::orderMessages(dist::ScheduleOp schedule, int64_t stage) {
                             })
                           : findFirst([&](const Run &run) {
                               return run.start >= made &&
-                                     isRepeated(run.task) &&
+                                     !isOnce(timeline.getKind(run.task)) &&
                                      isCount(run.task) == isCount(reader);
                             });
       order[{!isCount(giver), made, channel, m}] = {ends, m, before};

@@ -2,6 +2,8 @@
 
 #include "PostingTimes.h"
 
+#include "ScheduleRuns.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <map>
@@ -13,10 +15,7 @@ using namespace accel::plan;
 namespace {
 using Tasks = llvm::DenseMap<StringAttr, dist::TaskAttr>;
 
-struct Run {
-  StringAttr task;
-  int64_t microBatch;
-};
+using Run = ScheduledRun;
 
 struct Stage {
   std::vector<Run> runs;
@@ -44,7 +43,6 @@ public:
 private:
   enum class Obstacle { None, Message, Other };
 
-  int64_t getDuration(StringAttr task) const;
   bool begin(Stage &stage);
   Obstacle findObstacle(const Stage &stage) const;
   bool isBlocked(const Channel &channel, const Run &run) const;
@@ -74,31 +72,15 @@ private:
 Simulation::Simulation(dist::ScheduleOp schedule, const Tasks &tasks)
     : schedule(schedule), tasks(tasks) {
   for (auto op : schedule.getOps<dist::StageOp>()) {
-    Stage &stage = stages.emplace_back();
-    auto add = [&](dist::RunOp run, int64_t turn) {
-      StringAttr task = run.getTaskAttr().getAttr();
-      stage.runs.push_back({task, int64_t(run.getOffset()) + turn});
-      stageOf[task] = stages.size() - 1;
-      ++count[task];
-    };
-    for (Operation &each : op.getBody().front()) {
-      if (auto run = dyn_cast<dist::RunOp>(each))
-        add(run, 0);
-      if (auto loop = dyn_cast<dist::LoopOp>(each))
-        for (int64_t turn = 0, trips = loop.getTrips(); turn < trips; ++turn)
-          for (auto run : loop.getOps<dist::RunOp>())
-            add(run, turn);
+    stages.push_back({listRuns(op)});
+    for (const Run &run : stages.back().runs) {
+      stageOf[run.task] = stages.size() - 1;
+      ++count[run.task];
     }
   }
   for (auto edge : schedule.getOps<dist::EdgeOp>())
     sources[edge.getTargetAttr().getAttr()].push_back(
         edge.getSourceAttr().getAttr());
-}
-
-/// A whole backward is as long as its parts, and passes on what the first
-/// makes.
-int64_t Simulation::getDuration(StringAttr task) const {
-  return 1 + (tasks.lookup(task).getKind() == dist::TaskKind::backward);
 }
 
 /// How many receives of a channel the reader's stage has posted.
@@ -141,7 +123,7 @@ bool Simulation::begin(Stage &stage) {
   StringAttr task = stage.runs[stage.next].task;
   for (Channel *channel : readFrom.lookup(task))
     ++channel->read;
-  stage.freeAt = now + getDuration(task);
+  stage.freeAt = now + getDuration(tasks.lookup(task).getKind());
   making.emplace(now + 1, task);
   ending.emplace(stage.freeAt, task);
   ++stage.next;
@@ -241,36 +223,6 @@ LogicalResult Simulation::run(Postings &postings) {
                << " of micro-batch " << stage.runs[stage.next].microBatch
                << " waits for what cannot run before it";
   }
-}
-
-static Tasks listTasks(dist::ScheduleOp schedule) {
-  Tasks tasks;
-  for (auto function :
-       schedule->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
-    tasks[function.getSymNameAttr()] =
-        function->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr);
-  return tasks;
-}
-
-llvm::SetVector<std::pair<StringAttr, StringAttr>>
-accel::plan::listChannels(dist::ScheduleOp schedule) {
-  Tasks tasks = listTasks(schedule);
-  auto isOnce = [](dist::TaskAttr task) {
-    return llvm::is_contained(
-        {dist::TaskKind::prepare, dist::TaskKind::norm, dist::TaskKind::update},
-        task.getKind());
-  };
-  llvm::SetVector<std::pair<StringAttr, StringAttr>> channels;
-  for (auto edge : schedule.getOps<dist::EdgeOp>()) {
-    StringAttr names[] = {edge.getSourceAttr().getAttr(),
-                          edge.getTargetAttr().getAttr()};
-    dist::TaskAttr source = tasks.lookup(names[0]),
-                   target = tasks.lookup(names[1]);
-    if (source.getStage() != target.getStage() && !isOnce(source) &&
-        !isOnce(target))
-      channels.insert({names[0], names[1]});
-  }
-  return channels;
 }
 
 FailureOr<Postings> accel::plan::findPostings(dist::ScheduleOp schedule) {

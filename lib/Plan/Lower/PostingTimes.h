@@ -6,7 +6,6 @@
 
 #include "dialects/Dist/Dist.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace accel::plan {
 
@@ -26,11 +25,6 @@ struct Posting {
 /// By the tasks that give and that read, in the order of the edges.
 using Postings =
     llvm::MapVector<std::pair<mlir::StringAttr, mlir::StringAttr>, Posting>;
-
-/// The tasks that pass something on to another stage on every micro-batch, and
-/// those that read it, in the order of the edges.
-llvm::SetVector<std::pair<mlir::StringAttr, mlir::StringAttr>>
-listChannels(dist::ScheduleOp schedule);
 
 /// Lets the stages run with nothing buffered but `kKeptForSending` values at a
 /// sender and what a receiver has posted. Where all stand still, receives are

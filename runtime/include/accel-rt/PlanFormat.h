@@ -239,7 +239,8 @@ struct Executable {
   /// As given to the compiler: "cpu:x86-64-v3". Up to a ':' it is the name of
   /// the device that the plan was made for.
   std::string target;
-  /// What the code needs of the machine, in words of that device.
+  /// What the code needs of the machine, in words of that device; of another
+  /// engine's with its name before them (FeatureFormat.h).
   std::vector<std::string> features;
   std::vector<Axis> mesh;   ///< Major to minor; rank 0 has all coordinates 0.
   int64_t microBatches = 1; ///< Size of the axis mb, which `mesh` leaves out.
