@@ -27,9 +27,12 @@ bool Verifier::varies(const Known &what) {
     return llvm::any_of(pieces,
                         [&](const Piece &piece) { return varies(piece); });
   };
-  return (what.formula && what.pieces.empty()) || what.dealtBy ||
+  return (what.formula && what.pieces.empty() &&
+          !follower.getOffset(what.formula)) ||
          !what.dealt.empty() || any(what.pieces) ||
          llvm::any_of(what.terms, any) ||
+         llvm::any_of(what.turned,
+                      [&](const Turned &each) { return varies(each.piece); }) ||
          llvm::any_of(what.views, [&](const View &view) {
            return llvm::is_contained(view.partial, microBatch) ||
                   llvm::any_of(view.ranks, [&](const auto &rank) {

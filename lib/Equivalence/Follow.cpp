@@ -259,8 +259,7 @@ LogicalResult Follower::follow(Operation *op) {
     at(op->getResult(0)) = std::move(what);
     return success();
   }
-  if (followValue(op) || isGuard(op) ||
-      llvm::none_of(op->getResults(), hasElements))
+  if (followValue(op) || llvm::none_of(op->getResults(), hasElements))
     return success();
   return refuse();
 }
@@ -290,7 +289,7 @@ bool Follower::followValue(Operation *op) {
   apply(Stage::Dealt, op);
   if (!isFollowed(op))
     apply(Stage::Ring, op);
-  if (isOne && (isFormula(op) || isMaskPart(op)))
-    at(op->getResult(0)).formula = op->getResult(0);
+  if (isOne)
+    apply(Stage::Formula, op);
   return isFollowed(op);
 }

@@ -71,8 +71,7 @@ struct Known {
   /// The values of the logical program that it holds a piece of, and, where
   /// equal elements leave it open, each piece that it may be.
   std::vector<Piece> pieces;
-  mlir::Attribute splat;        ///< all elements are this
-  std::optional<Offset> offset; ///< all elements are this
+  mlir::Attribute splat; ///< all elements are this
   /// The sum over micro-batches that it is, so far, with further terms: of each
   /// what it may be. Without one a sum of terms that the logical program adds
   /// in another order.
@@ -84,15 +83,13 @@ struct Known {
   std::vector<View> views;
   std::vector<Turned> turned; ///< what it is of what goes round in rings
   std::vector<Dealt> dealt;   ///< and of rows that are dealt
-  std::optional<DealIndex> dealtBy;
-  /// Where it is a value of arithmetic on indices, itself: what it comes to is
-  /// seen where it is used.
+  /// The value that it is, where what this comes to is seen where it is used:
+  /// numbers of ranks and of dealings, arithmetic on indices, parts of masks.
   mlir::Value formula;
 
   bool isNothing() const {
-    return pieces.empty() && !splat && !offset && !sum && terms.empty() &&
-           views.empty() && turned.empty() && dealt.empty() && !dealtBy &&
-           !formula;
+    return pieces.empty() && !splat && !sum && terms.empty() && views.empty() &&
+           turned.empty() && dealt.empty() && !formula;
   }
   bool isZero() const;
   /// Whether it changes nothing where it is combined with others.
@@ -142,6 +139,12 @@ public:
   PieceMaker &getMaker() { return maker; }
   /// What is known of a dealing that has been followed.
   const Dealing &getDealing(mlir::Operation *deal) { return dealings[deal]; }
+  /// Where a rank's piece begins, as each element of a value; none if it is
+  /// anything else.
+  std::optional<Offset> getOffset(mlir::Value value);
+  /// Which numbers of a dealing that has been followed a value is; none if it
+  /// is anything else.
+  std::optional<DealIndex> getDealIndex(mlir::Value value);
 
   /// All rules, in the order in which they are asked.
   static llvm::ArrayRef<Rule> getRules();
@@ -180,7 +183,9 @@ private:
   std::optional<Masked> getMasked(mlir::Value value,
                                   llvm::ArrayRef<int64_t> shape, size_t batch,
                                   size_t from);
-  bool isFormula(mlir::Operation *op);
+  bool isArithmetic(mlir::Operation *op);
+  bool isPartOfRing(mlir::Operation *op);
+  bool isPartOfDealing(mlir::Operation *op);
   mlir::Operation *getFormulaOp(mlir::Value value) {
     mlir::Value formula = at(value).formula;
     return formula ? formula.getDefiningOp() : nullptr;

@@ -65,12 +65,7 @@ LogicalResult Follower::followCollective(dist::CollectiveOpInterface op) {
   }
   why = "what it gets is nothing of it";
   apply(Stage::Collective, op);
-  // The groups of all ranks' rows are seen where these are dealt.
-  bool isDealt = llvm::any_of(op->getUsers(), [](Operation *user) {
-    return isa<nn::DealRowsOp>(user);
-  });
-  if (isMaskPart(op) || isDealt)
-    result.formula = op->getResult(0);
+  apply(Stage::Formula, op);
   if (result.isNothing() && hasElements(op->getResult(0)))
     return refuse();
   why.clear();

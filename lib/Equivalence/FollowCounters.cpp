@@ -1,4 +1,5 @@
-// Ranks' numbers and what is counted from them; what has no operands.
+// Formulas, of which nothing is concluded before they are used, ranks' numbers
+// among them; what is counted from these; what has no operands.
 
 #include "Follow.h"
 
@@ -29,31 +30,61 @@ static bool hasMultiples(Type element, int64_t factor, int64_t ranks) {
          (largest >> llvm::countr_zero(uint64_t(factor))) >> digits == 0;
 }
 
-/// Where a rank's piece begins: its number along axes, times a size, in a type
-/// that has these numbers of all ranks.
-void Follower::followOffset(Operation *op, Known &result) {
-  if (auto index = dyn_cast<dist::AxisIndexOp>(op)) {
-    result.offset = Offset{maker.dropUnits(index.getAxes().getNames()), 1};
-    return;
-  }
-  if (!isa<nn::CastOp, nn::BroadcastOp, nn::MulOp>(op))
-    return;
-  result.offset = at(op->getOperand(0)).offset;
-  if (!result.offset)
-    return;
-  if (isa<nn::MulOp>(op)) {
+/// Its number along axes, times a size, in a type that has these numbers of all
+/// ranks.
+std::optional<Offset> Follower::getOffset(Value value) {
+  Operation *op = getFormulaOp(value);
+  if (auto index = dyn_cast_if_present<dist::AxisIndexOp>(op))
+    return Offset{maker.dropUnits(index.getAxes().getNames()), 1};
+  if (!isa_and_present<nn::CastOp, nn::BroadcastOp, nn::MulOp>(op))
+    return std::nullopt;
+  std::optional<Offset> offset = getOffset(op->getOperand(0));
+  if (offset && isa<nn::MulOp>(op)) {
     auto by = dyn_cast_if_present<IntegerAttr>(at(op->getOperand(1)).splat);
     if (!by || by.getType().isUnsignedInteger() ||
-        llvm::MulOverflow(result.offset->factor, by.getValue().getSExtValue(),
-                          result.offset->factor))
-      result.offset.reset();
+        llvm::MulOverflow(offset->factor, by.getValue().getSExtValue(),
+                          offset->factor))
+      return std::nullopt;
   }
-  if (result.offset &&
+  if (offset &&
       !holds(Premise::TypeHasOffsets,
              hasMultiples(getElementTypeOrSelf(op->getResult(0)),
-                          result.offset->factor,
-                          maker.countRanks(result.offset->axes))))
-    result.offset.reset();
+                          offset->factor, maker.countRanks(offset->axes))))
+    return std::nullopt;
+  return offset;
+}
+
+/// Whether an op is arithmetic on indices or ranks' numbers, or on what is
+/// known to be such.
+bool Follower::isArithmetic(Operation *op) {
+  auto isPart = [&](Value value) { return bool(at(value).formula); };
+  auto isInteger = [](Value value) {
+    return getElementTypeOrSelf(value).isIntOrIndex();
+  };
+  if (isa<dist::AxisIndexOp>(op))
+    return true;
+  if (isa<nn::GatherOp, nn::GatherNdOp>(op))
+    return isPart(op->getOperand(1));
+  if (auto select = dyn_cast<nn::SelectOp>(op);
+      select && isPart(op->getOperand(0)))
+    return !isPart(op->getOperand(1)) ||
+           !at(op->getOperand(1)).pieces.empty() || isInteger(select);
+  // Numbers of ranks may be counted in floats.
+  if (isa<nn::CastOp, nn::BroadcastOp, nn::MulOp>(op) &&
+      getOffset(op->getOperand(0)))
+    return true;
+  return isa<nn::CastOp, nn::BroadcastOp, nn::ReshapeOp, nn::AddOp, nn::SubOp,
+             nn::CompareOp, nn::AndOp>(op) &&
+         isInteger(op->getResult(0)) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) {
+           return isInteger(operand) && !at(operand).isNothing();
+         });
+}
+
+void Follower::followFormula(Operation *op, Known &result) {
+  if (isArithmetic(op) || isGuard(op) || isMaskPart(op) ||
+      isPartOfDealing(op) || (!isFollowed(op) && isPartOfRing(op)))
+    result.formula = op->getResult(0);
 }
 
 /// A counter from where the rank's piece begins is a piece of the whole
@@ -65,7 +96,7 @@ void Follower::followCounter(Operation *op, Known &result) {
   for (auto [count, by] : {std::pair(add.getLhs(), add.getRhs()),
                            std::pair(add.getRhs(), add.getLhs())}) {
     auto iota = count.getDefiningOp<nn::IotaOp>();
-    const std::optional<Offset> &offset = at(by).offset;
+    std::optional<Offset> offset = getOffset(by);
     if (!iota || !offset ||
         !holds(Premise::CounterBeginsWhereItIs,
                offset->factor == iota.getType().getDimSize(iota.getDim())))

@@ -34,7 +34,7 @@ static bool areAlwaysGroups(Value groups) {
 void Follower::followDeal(Operation *op, Known &) {
   auto deal = cast<nn::DealRowsOp>(op);
   auto gather = deal.getGroups().getDefiningOp<dist::AllGatherOp>();
-  const std::optional<Offset> &rank = at(deal.getRank()).offset;
+  std::optional<Offset> rank = getOffset(deal.getRank());
   Dealing dealing;
   if (gather && gather.getDim() == 0 && !gather.getWire())
     dealing.axes = maker.dropUnits(gather.getAxes().getNames());
@@ -60,7 +60,20 @@ void Follower::followDeal(Operation *op, Known &) {
   }
   dealings[deal] = std::move(dealing);
   for (OpResult result : deal->getResults())
-    at(result).dealtBy = DealIndex{deal, result.getResultNumber()};
+    at(result).formula = result;
+}
+
+std::optional<DealIndex> Follower::getDealIndex(Value value) {
+  auto number = dyn_cast_if_present<OpResult>(at(value).formula);
+  if (!number || !dealings.contains(number.getOwner()))
+    return std::nullopt;
+  return DealIndex{number.getOwner(), number.getResultNumber()};
+}
+
+/// The groups of all ranks' rows are seen where these are dealt.
+bool Follower::isPartOfDealing(Operation *op) {
+  return isa<dist::AllGatherOp>(op) &&
+         llvm::any_of(op->getUsers(), llvm::IsaPred<nn::DealRowsOp>);
 }
 
 /// Whether rows are those whose groups were dealt.
@@ -73,7 +86,7 @@ bool Follower::isOfDealing(const Piece &piece, Operation *deal) {
 
 void Follower::followFetch(Operation *op, Known &result) {
   auto fetch = cast<dist::FetchRowsOp>(op);
-  const std::optional<DealIndex> index = at(fetch.getIndex()).dealtBy;
+  std::optional<DealIndex> index = getDealIndex(fetch.getIndex());
   if (!index || fetch.getWire() ||
       !holds(Premise::FetchesOverItsAxes,
              maker.dropUnits(fetch.getAxes().getNames()) ==
@@ -151,7 +164,7 @@ void Follower::insertDealt(Value value, Dealt dealt) {
 void Follower::applyDealtProduct(Operation *op, Operation *deal) {
   auto matmul = dyn_cast<nn::GroupedMatmulOp>(op);
   auto grad = dyn_cast<nn::GroupedMatmulGradOp>(op);
-  const std::optional<DealIndex> &own = at(op->getOperand(2)).dealtBy;
+  std::optional<DealIndex> own = getDealIndex(op->getOperand(2));
   if (!holds(Premise::GroupsAreOwn,
              own && own->deal == deal && own->number == kOwn))
     return;
@@ -281,7 +294,7 @@ void Follower::followDealtProduct(Operation *op, Known &) {
   if (!isa<nn::GroupedMatmulOp, nn::GroupedMatmulGradOp>(op))
     return;
   auto deals = getDeals(op);
-  if (const std::optional<DealIndex> &own = at(op->getOperand(2)).dealtBy)
+  if (auto own = getDealIndex(op->getOperand(2)))
     deals.insert(own->deal);
   for (Operation *deal : deals)
     applyDealtProduct(op, deal);

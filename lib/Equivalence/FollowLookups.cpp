@@ -10,28 +10,6 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
 
-/// Whether an op is arithmetic on indices, to be understood where it is used.
-/// Such a value is nothing by itself: only a lookup reads it.
-bool Follower::isFormula(Operation *op) {
-  auto isPart = [&](Value value) { return bool(at(value).formula); };
-  if (isa<nn::GatherOp, nn::GatherNdOp>(op))
-    return isPart(op->getOperand(1));
-  if (auto select = dyn_cast<nn::SelectOp>(op);
-      select && isPart(op->getOperand(0)))
-    return !isPart(op->getOperand(1)) ||
-           !at(op->getOperand(1)).pieces.empty() ||
-           getElementTypeOrSelf(op->getResult(0)).isIntOrIndex();
-  if (!isa<nn::CastOp, nn::BroadcastOp, nn::ReshapeOp, nn::AddOp, nn::SubOp,
-           nn::CompareOp, nn::AndOp>(op))
-    return false;
-  return llvm::all_of(op->getOperands(),
-                      [&](Value operand) {
-                        return getElementTypeOrSelf(operand).isIntOrIndex() &&
-                               !at(operand).isNothing();
-                      }) &&
-         getElementTypeOrSelf(op->getResult(0)).isIntOrIndex();
-}
-
 /// `value` and a mask if it is the one where the other holds, and zeros
 /// elsewhere. The mask has the indices' shape, `shape`, which stands in the
 /// value's from `from` on, behind the `batch` first.
@@ -92,8 +70,7 @@ std::vector<Piece> Follower::applyOwn(Operation *whole, Operation *local,
   int64_t size = shapeOf(whole->getOperand(0))[dim],
           own = shapeOf(local->getOperand(0))[dim];
   Value indices = logical.rootOf(whole->getOperand(1));
-  auto look = [&](Value value) -> const Known & { return at(value); };
-  IndexRanges ranges(indices, logical.getSplat(indices), maker, look);
+  IndexRanges ranges(indices, logical.getSplat(indices), *this);
   std::vector<Piece> results;
   if (own == 0 ||
       !ranges.areOwn(local->getOperand(1), mask, size, own, countsFromEnd)) {

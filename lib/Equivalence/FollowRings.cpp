@@ -439,13 +439,12 @@ void Follower::followTurnedCast(Operation *op, Known &result) {
 }
 
 /// What rows are combined with is seen where they are.
-void Follower::followRingFormula(Operation *op, Known &result) {
+bool Follower::isPartOfRing(Operation *op) {
   auto isOfRing = [&](Value operand) {
     return !at(operand).turned.empty() || at(operand).formula;
   };
-  if (isa<nn::MaxOp, nn::MinOp, nn::SubOp, nn::ExpOp, nn::Log1pOp,
-          nn::ReshapeOp, nn::BroadcastOp, nn::MulOp>(op) &&
-      isa<FloatType>(getElementTypeOrSelf(op->getResult(0))) &&
-      llvm::any_of(op->getOperands(), isOfRing))
-    result.formula = op->getResult(0);
+  return isa<nn::MaxOp, nn::MinOp, nn::SubOp, nn::ExpOp, nn::Log1pOp,
+             nn::ReshapeOp, nn::BroadcastOp, nn::MulOp>(op) &&
+         isa<FloatType>(getElementTypeOrSelf(op->getResult(0))) &&
+         llvm::any_of(op->getOperands(), isOfRing);
 }

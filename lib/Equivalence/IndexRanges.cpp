@@ -104,16 +104,16 @@ std::optional<IndexRanges::Line> IndexRanges::evaluateOp(Operation *op) {
 }
 
 std::optional<IndexRanges::Line> IndexRanges::evaluate(Value value) {
-  const Known &known = at(value);
+  const Known &known = follower.at(value);
   if (auto number = dyn_cast_if_present<IntegerAttr>(known.splat))
     return Line{0, number.getType().isInteger(1)
                        ? int64_t(number.getValue().getZExtValue())
                        : number.getValue().getSExtValue()};
-  if (known.offset) {
-    if (!axes.empty() && axes != known.offset->axes)
+  if (std::optional<Offset> offset = follower.getOffset(value)) {
+    if (!axes.empty() && axes != offset->axes)
       return std::nullopt;
-    axes = known.offset->axes;
-    return Line{0, rank * known.offset->factor};
+    axes = offset->axes;
+    return Line{0, rank * offset->factor};
   }
   if (llvm::any_of(known.pieces, [&](const Piece &piece) {
         return piece.logical == indices;
@@ -180,5 +180,6 @@ bool IndexRanges::areOwn(Value row, Value own, int64_t size, int64_t ownSize,
     }
   }
   // Each range is some rank's.
-  return (base || constant) && !axes.empty() && maker.countRanks(axes) >= rank;
+  return (base || constant) && !axes.empty() &&
+         follower.getMaker().countRanks(axes) >= rank;
 }

@@ -7,7 +7,7 @@
 
 namespace accel::equivalence {
 
-struct Known;
+class Follower;
 
 /// Values that are computed of one index each and of the rank's number, element
 /// by element, by sums, comparisons and choices. Indices are cut into ranges on
@@ -15,12 +15,11 @@ struct Known;
 class IndexRanges {
 public:
   /// `indices` are of the logical program, each of them `splat` where that is
-  /// not null; `at` says what is known of a value.
-  IndexRanges(mlir::Value indices, mlir::Attribute splat, PieceMaker &maker,
-              llvm::function_ref<const Known &(mlir::Value)> at)
+  /// not null; `follower` says what is known of the values.
+  IndexRanges(mlir::Value indices, mlir::Attribute splat, Follower &follower)
       : indices(indices),
         constant(llvm::dyn_cast_if_present<mlir::IntegerAttr>(splat)),
-        maker(maker), at(at) {}
+        follower(follower) {}
 
   /// Whether, on each rank, `own` holds for exactly the indices that point into
   /// its range of `size` rows, and `row` is for these the row in the range;
@@ -51,8 +50,7 @@ private:
 
   mlir::Value indices;
   mlir::IntegerAttr constant; ///< That all are equal to; null: they are not.
-  PieceMaker &maker;
-  llvm::function_ref<const Known &(mlir::Value)> at;
+  Follower &follower;
   int64_t rank = 0;
   Range range = {0, 0};
   std::optional<int64_t> cut; ///< where a second range must begin

@@ -27,6 +27,7 @@ enum class Stage {
   Parts,      ///< where nothing has followed
   Dealt,      ///< of rows that were dealt
   Ring,       ///< where nothing has followed: of what goes round
+  Formula,    ///< of all but deal_rows: what is seen where it is used
 };
 
 enum class RuleId {

@@ -488,9 +488,8 @@ RuleProgram::Verdict RuleProgram::check(std::string &why) {
   for (Value result : asked->getResults()) {
     Known &known = follower->at(result);
     isAny |= !known.pieces.empty() || !known.terms.empty() ||
-             !known.views.empty() || known.offset || known.splat ||
-             !known.dealt.empty() || known.dealtBy || !known.turned.empty() ||
-             known.formula;
+             !known.views.empty() || known.splat || !known.dealt.empty() ||
+             !known.turned.empty() || known.formula;
   }
   if (!isAny)
     return Verdict::Nothing;
@@ -537,7 +536,8 @@ RuleProgram::Verdict RuleProgram::check(std::string &why) {
       why = "a formula is another's";
       return Verdict::Unsound;
     }
-    if (known.dealtBy && !isTrue(*known.dealtBy, found)) {
+    if (std::optional<DealIndex> index = follower->getDealIndex(result);
+        index && !isTrue(*index, found)) {
       why = "the numbers of a dealing";
       return Verdict::Unsound;
     }
@@ -572,12 +572,12 @@ RuleProgram::Verdict RuleProgram::check(std::string &why) {
           return Verdict::Unsound;
         }
       }
-    for (Point point : getPoints())
-      if (known.offset) {
+    if (std::optional<Offset> offset = follower->getOffset(result))
+      for (Point point : getPoints()) {
         int64_t expected = 0;
-        for (StringAttr axis : known.offset->axes)
+        for (StringAttr axis : offset->axes)
           expected = expected * getSize(axis) + point.getCoordinate(axis);
-        expected *= known.offset->factor;
+        expected *= offset->factor;
         const Tensor &tensor = found[number(point)];
         for (int64_t at = 0; at < tensor.getNumElements(); ++at)
           if (!isClose(tensor.asDouble(at), double(expected))) {

@@ -161,7 +161,7 @@ static void makeCounter(RuleProgram &p) {
   Value count0 = p.make<nn::IotaOp>(p.local, type, dim, 0);
   Value sum = p.make<nn::AddOp>(p.local, count0, begin);
   for (Value value : {index, narrow, wide, begin})
-    p.ask(value.getDefiningOp(), {RuleId::Offset});
+    p.ask(value.getDefiningOp(), {RuleId::Formula});
   p.ask((p.chance(50) ? begin : sum).getDefiningOp(), {RuleId::Counter});
 }
 
@@ -230,7 +230,7 @@ ArrayRef<RuleProperty> test::getMoveProperties() {
       {RuleId::Moved, "collectives", makeMoved},
       {RuleId::MovedTerms, "collectives on sums of terms", makeMovedTerms},
       {RuleId::MovedViews, "collectives on views", makeMovedViews},
-      {RuleId::Offset, "ranks' numbers", makeCounter},
+      {RuleId::Formula, "ranks' numbers", makeCounter},
       {RuleId::Counter, "counters", makeCounter},
       {RuleId::PaddingCut, "padding cut off", makePaddingCut},
       {RuleId::PaddingPut, "padding put", makePaddingPut},

@@ -390,9 +390,7 @@ static void makeRectangle(RuleProgram &p) {
 }
 static void makeTurnedCast(RuleProgram &p) { makeRing(p, RuleId::TurnedCast); }
 static void makeTurnedSum(RuleProgram &p) { makeRing(p, RuleId::TurnedSum); }
-static void makeRingFormula(RuleProgram &p) {
-  makeRing(p, RuleId::RingFormula);
-}
+static void makeRingFormula(RuleProgram &p) { makeRing(p, RuleId::Formula); }
 
 ArrayRef<RuleProperty> test::getRingProperties() {
   static constexpr RuleProperty kProperties[] = {
@@ -400,6 +398,6 @@ ArrayRef<RuleProperty> test::getRingProperties() {
       {RuleId::RectangleOfScores, "rectangles of scores", makeRectangle},
       {RuleId::TurnedCast, "rounded terms", makeTurnedCast},
       {RuleId::TurnedSum, "joined terms", makeTurnedSum},
-      {RuleId::RingFormula, "what terms are combined with", makeRingFormula}};
+      {RuleId::Formula, "what terms are combined with", makeRingFormula}};
   return kProperties;
 }
