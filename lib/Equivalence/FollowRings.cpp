@@ -274,9 +274,10 @@ void Follower::addRectangle(Operation *local, ArrayRef<Piece> results,
       insertTurned(result, term);
       continue;
     }
-    // Of rows, which are split over the axis as the keys are.
-    if (!piece.dims[kRows].free &&
-        piece.dims[kRows].axes == keys.piece.dims[kRows].axes)
+    // Of rows that no two ranks of the ring have: each adds its terms in an
+    // order of its own, and copies must be of the same bits.
+    const Dim &rows = piece.dims[kRows];
+    if (!rows.free && llvm::is_contained(rows.axes, keys.axis))
       insertTurned(result, {piece,
                             keys.axis,
                             0,
@@ -303,13 +304,17 @@ static std::optional<Turned> joinTurned(const Turned &lhs, const Turned &rhs) {
 
 /// Whether a row of each of `ranks` ranks sees one of the rank's own keys, if
 /// no mask hides them: of ranges the first row may stand before the first key,
-/// where there are more keys than rows.
+/// where there are more keys than rows, and of other rows any may.
 static bool seesOwnKeys(const Turned &rows, int64_t ranks) {
   auto attention = rows.piece.logical.getDefiningOp<nn::AttentionOp>();
   int64_t last = ranks - 1, row = shapeOf(attention.getQuery())[kRows] / ranks,
           key = shapeOf(attention.getKey())[kRows] / ranks;
-  return !attention.getCausal() || !rows.others.order.empty() ||
-         last * key <= last * row + attention.getDiagonal();
+  return !attention.getCausal() ||
+         (ArrayRef(rows.piece.dims[kRows].axes)
+                  .take_front(rows.others.axes.size()) ==
+              ArrayRef(rows.others.axes) &&
+          (!rows.others.order.empty() ||
+           last * key <= last * row + attention.getDiagonal()));
 }
 
 /// Whether each row of an attention sees a key in one of two terms: -inf is no

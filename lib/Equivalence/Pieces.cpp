@@ -177,6 +177,9 @@ PieceMaker::applyOp(Operation *logical, ArrayRef<Piece> operands,
           return false;
     return true;
   };
+  auto isOne = [](const Dim &held, int64_t whole) {
+    return whole == 1 && held == Dim();
+  };
   auto notAll = [&](unsigned number, unsigned dim, int64_t whole,
                     int64_t part) {
     why = ("expected all of dimension " + Twine(dim) + " of operand " +
@@ -187,6 +190,8 @@ PieceMaker::applyOp(Operation *logical, ArrayRef<Piece> operands,
   bool agrees = forEachDim([&](unsigned number, unsigned dim, int index,
                                int64_t whole, int64_t part) {
     const Dim &held = operands[number].dims[dim];
+    if (index >= 0 && isOne(held, whole))
+      return true;
     if (index == OpMap::kWhole) {
       if (!holds(Premise::WholeInOrder, held.free || held.isPlain())) {
         why = "expected all of dimension " + std::to_string(dim) +
@@ -222,15 +227,19 @@ PieceMaker::applyOp(Operation *logical, ArrayRef<Piece> operands,
     }
     return true;
   });
-  // Of equal elements any are as good; but their number counts where they are
-  // reduced.
+  // Of equal elements any are as good, and one element is equal to itself,
+  // whatever stands behind others' like it; but their number counts where they
+  // are reduced.
   agrees = agrees && forEachDim([&](unsigned number, unsigned dim, int index,
                                     int64_t whole, int64_t part) {
-             if (index < 0 || !operands[number].dims[dim].free ||
-                 !llvm::is_contained(map->reduced, index))
+             if (index < 0)
                return true;
-             if (!splits[index])
+             const Dim &held = operands[number].dims[dim];
+             bool isReduced = llvm::is_contained(map->reduced, index);
+             if (!splits[index] && (isReduced || isOne(held, whole)))
                splits[index] = Dim();
+             if (!isReduced || !(held.free || isOne(held, whole)))
+               return true;
              return (splits[index]->padding == 0 &&
                      part * countRanks(splits[index]->axes) == whole) ||
                     notAll(number, dim, whole, part);

@@ -3,9 +3,6 @@
 
 #include "Views.h"
 
-#include "Rules.h"
-#include "llvm/ADT/TypeSwitch.h"
-
 using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
@@ -29,15 +26,13 @@ static void merge(std::vector<ViewDigit> &digits) {
   digits = std::move(merged);
 }
 
-/// Takes the first `size` positions of a digit as one of their own, and leaves
-/// the rest; false if that is no whole number.
-static bool takeMajor(ViewDigit &digit, int64_t size, ViewDigit &taken) {
-  if (digit.size % size != 0 || (digit.held && digit.size != size))
+bool ViewDigit::takeMajor(int64_t count, ViewDigit &taken) {
+  if (size % count != 0 || (held && size != count))
     return false;
-  taken = digit;
-  taken.size = size;
-  taken.stride = digit.stride * (digit.size / size);
-  digit.size /= size;
+  taken = *this;
+  taken.size = count;
+  taken.stride = stride * (size / count);
+  size /= count;
   return true;
 }
 
@@ -75,7 +70,7 @@ bool View::reshape(ArrayRef<int64_t> shape) {
           return false;
         dim.push_back(*next++);
         left /= there;
-      } else if (!takeMajor(*next, left, dim.emplace_back())) {
+      } else if (!next->takeMajor(left, dim.emplace_back())) {
         return false;
       } else {
         left = 1;
@@ -350,8 +345,73 @@ static std::optional<std::vector<Digit>> getOrder(ArrayRef<Digit> digits,
   return makeOrder(digits);
 }
 
+/// Reads digits of a range of `parts`, all of one size, that come interleaved
+/// as digits of the position itself: the first of each part, of each the
+/// second, …, are digits in another order. None where a digit stands across two
+/// of them.
+static std::optional<std::vector<ViewDigit>>
+deinterleave(const ViewDigit &digit, const Digit &range,
+             const Interleaving &parts) {
+  int64_t size = parts.sizes.front(), share = size / parts.by,
+          count = parts.sizes.size();
+  View places; // the positions of the range, as they come
+  int64_t end = range.stride * range.size;
+  places.dims.push_back({ViewDigit{{parts.by, range.stride * share * count}},
+                         ViewDigit{{count, range.stride * share}},
+                         ViewDigit{{share, range.stride}}});
+  std::optional<std::vector<ViewDigit>> digits = refine(digit, places);
+  if (!digits)
+    return std::nullopt;
+  for (ViewDigit &each : *digits) {
+    if (each.stride < range.stride || each.stride >= end)
+      continue;
+    int64_t step = each.stride / range.stride;
+    if (step >= share * count)
+      each.stride = each.stride / count;
+    else if (step >= share)
+      each.stride = each.stride / share * size;
+  }
+  return digits;
+}
+
+/// Takes a range of equal parts out of those that come interleaved; false if
+/// its digits cannot say it.
+static bool deinterleave(View &view, size_t number) {
+  const auto [range, parts] = view.interleaved[number];
+  if (!llvm::all_equal(parts.sizes))
+    return false;
+  view.interleaved.erase(view.interleaved.begin() + number);
+  for (auto &digits : view.dims) {
+    std::vector<ViewDigit> made;
+    for (const ViewDigit &digit : digits) {
+      auto some = deinterleave(digit, range, parts);
+      if (!some)
+        return false;
+      made.insert(made.end(), some->begin(), some->end());
+    }
+    digits = std::move(made);
+  }
+  for (auto &[axis, digit] : view.ranks) {
+    auto some = deinterleave(ViewDigit{digit}, range, parts);
+    if (!some || some->size() != 1)
+      return false;
+    digit = some->front();
+  }
+  return true;
+}
+
 std::optional<Piece> equivalence::getPiece(View view, Value value,
                                            const View &whole) {
+  // What is all of a dimension is its parts; of a dimension that has others
+  // beside it, digits.
+  for (size_t number = view.interleaved.size(); number-- > 0;) {
+    const Digit &range = view.interleaved[number].first;
+    std::optional<Located> place = findPlace(range, whole);
+    bool isDim = place && place->digit.stride == 1 &&
+                 place->digit.size == shapeOf(value)[place->dim];
+    if (!isDim && !deinterleave(view, number))
+      return std::nullopt;
+  }
   if (view.dims.size() != whole.dims.size())
     return std::nullopt;
   Piece piece;
@@ -396,149 +456,10 @@ std::optional<Piece> equivalence::getPiece(View view, Value value,
       dim.order = *made;
   }
   for (auto &[range, parts] : view.interleaved) {
-    std::optional<Located> place = findPlace(range, whole);
-    if (!place)
-      return std::nullopt;
-    Dim &dim = piece.dims[place->dim];
-    if (place->digit.stride != 1 ||
-        place->digit.size != shapeOf(value)[place->dim] || dim.free ||
-        !dim.order.empty())
+    Dim &dim = piece.dims[findPlace(range, whole)->dim];
+    if (dim.free || !dim.order.empty())
       return std::nullopt;
     dim.parts = parts;
   }
   return piece;
-}
-
-/// Puts a rank's first elements along a dimension where its coordinates say.
-static bool split(View &view, unsigned dim, ArrayRef<StringAttr> axes,
-                  PieceMaker &maker) {
-  auto &digits = view.dims[dim];
-  for (StringAttr axis : axes) {
-    ViewDigit taken;
-    int64_t size = maker.getSize(axis);
-    if (digits.empty())
-      return false;
-    // Of equal elements any are as good.
-    if (ViewDigit &first = digits.front(); first.free) {
-      int64_t held = first.held ? first.held : first.size;
-      if (held % size != 0)
-        return false;
-      first.held = held / size;
-      continue;
-    }
-    if (!takeMajor(digits.front(), size, taken))
-      return false;
-    view.ranks.push_back({axis, taken});
-    if (digits.front().size == 1)
-      digits.erase(digits.begin());
-  }
-  return true;
-}
-
-/// Takes the digits that axes split off a view; false if one splits none.
-static bool takeRanks(View &view, ArrayRef<StringAttr> axes,
-                      std::vector<ViewDigit> &taken) {
-  for (StringAttr axis : axes) {
-    auto found = llvm::find_if(
-        view.ranks, [&](const auto &rank) { return rank.first == axis; });
-    if (found == view.ranks.end())
-      return false;
-    taken.push_back(ViewDigit{found->second});
-    view.ranks.erase(found);
-  }
-  return true;
-}
-
-/// Puts them in front of what a rank has along a dimension.
-static void join(View &view, unsigned dim, ArrayRef<ViewDigit> taken) {
-  view.dims[dim].insert(view.dims[dim].begin(), taken.begin(), taken.end());
-}
-
-/// What was split over an axis of the group is split over another one of it.
-static bool permute(View &view, dist::PermuteOp op, PieceMaker &maker) {
-  Axes group = maker.dropUnits(op.getAxes().getNames());
-  auto getCoordinate = [&](StringAttr of, int64_t member) {
-    for (StringAttr axis : llvm::reverse(group)) {
-      if (axis == of)
-        return member % maker.getSize(axis);
-      member /= maker.getSize(axis);
-    }
-    llvm_unreachable("an axis of the group");
-  };
-  for (StringAttr axis : view.partial)
-    if (!holds(Premise::ViewIsNoTerm, !llvm::is_contained(group, axis)))
-      return false;
-  for (auto &[axis, digit] : view.ranks) {
-    if (!llvm::is_contained(group, axis))
-      continue;
-    StringAttr from = axis;
-    auto isNew = [&](StringAttr to) {
-      for (auto [member, source] : llvm::enumerate(op.getSources()))
-        if (getCoordinate(to, member) != getCoordinate(from, source))
-          return false;
-      return maker.getSize(to) == maker.getSize(from);
-    };
-    auto found = llvm::find_if(group, isNew);
-    if (found == group.end())
-      return false;
-    axis = *found;
-  }
-  return true;
-}
-
-bool equivalence::moveView(View &view, dist::CollectiveOpInterface op,
-                           PieceMaker &maker) {
-  Axes axes = maker.dropUnits(op.getAxes().getNames());
-  auto isSame = [&] {
-    return holds(Premise::ViewIsOfAll,
-                 llvm::none_of(axes, [&](StringAttr axis) {
-                   return llvm::is_contained(view.partial, axis) ||
-                          llvm::any_of(view.ranks, [&](const auto &rank) {
-                            return rank.first == axis;
-                          });
-                 }));
-  };
-  auto complete = [&](dist::Reduction kind) {
-    for (StringAttr axis : axes)
-      if (!holds(Premise::ViewIsPartial,
-                 llvm::is_contained(view.partial, axis)) ||
-          !holds(Premise::ViewIsCombinedSo, kind == view.reduction))
-        return false;
-    llvm::erase_if(view.partial, [&](StringAttr axis) {
-      return llvm::is_contained(axes, axis);
-    });
-    if (view.partial.empty())
-      view.reduction = dist::Reduction::sum;
-    return true;
-  };
-  return llvm::TypeSwitch<Operation *, bool>(op.getOperation())
-      .Case(
-          [&](dist::AllReduceOp reduce) { return complete(reduce.getKind()); })
-      .Case([&](dist::ReduceScatterOp reduce) {
-        return complete(reduce.getKind()) &&
-               split(view, reduce.getDim(), axes, maker);
-      })
-      .Case([&](dist::AllGatherOp all) {
-        std::vector<ViewDigit> taken;
-        if (!takeRanks(view, axes, taken))
-          return false;
-        join(view, all.getDim(), taken);
-        return true;
-      })
-      .Case([&](dist::AllSliceOp slice) {
-        return isSame() && split(view, slice.getDim(), axes, maker);
-      })
-      .Case([&](dist::AllToAllOp all) {
-        // A rank cuts its own part before it gets the others'.
-        std::vector<ViewDigit> taken;
-        if (!takeRanks(view, axes, taken) || !isSame() ||
-            !split(view, all.getSplitDim(), axes, maker))
-          return false;
-        join(view, all.getConcatDim(), taken);
-        return true;
-      })
-      .Case([&](dist::PermuteOp permuted) {
-        return permute(view, permuted, maker);
-      })
-      .Default([](Operation *) { return false; });
 }

@@ -14,6 +14,9 @@ struct ViewDigit : Digit {
   /// Of these a rank holds so many, where it does not hold all.
   int64_t held = 0;
 
+  /// Takes the first `count` positions as a digit of their own, and leaves the
+  /// rest; false if that is no whole number.
+  bool takeMajor(int64_t count, ViewDigit &taken);
   bool operator==(const ViewDigit &other) const {
     return Digit::operator==(other) && free == other.free && held == other.held;
   }

@@ -300,8 +300,9 @@ def MarkRingsPass : OrderedPass<"dist-mark-rings"> {
     Attention of which ranks have rows, and whose keys and values are gathered over one
     axis, gets `dist.ring`: `dist-ring-attention` makes it turn by turn. It stays as it
     is, with a warning, where its gradients are not scattered at once, where it is
-    causal and has a mask of numbers, and where its mask gets a gradient, which is made
-    of all keys. Keys that are terms of sums over other axes are summed before they
+    causal and has a mask of numbers, where its mask gets a gradient, which is made of
+    all keys, and where the axis does not split its rows: each rank adds its terms in an
+    order of its own, which copies may not be. Keys that are terms of sums over other axes are summed before they
     are gathered, by a reshard of their own: as one the sums would be scattered along
     the keys. Comes after `dist-materialize`, which says what is gathered.
 

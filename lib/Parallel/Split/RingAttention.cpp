@@ -97,10 +97,25 @@ public:
 };
 } // namespace
 
+/// Whether a row may see none of the keys that have come so far: behind a mask,
+/// or before them, where it is not one of those that begin with their own keys.
+static bool mayHideRows(Ring<nn::AttentionOp> &ring) {
+  nn::AttentionOp op = ring.op;
+  if (op.getMask() || !op.getCausal())
+    return bool(op.getMask());
+  DictionaryAttr steps = op.getRowSteps().value_or(DictionaryAttr());
+  auto step = steps ? steps.getAs<IntegerAttr>(ring.getAxis()) : IntegerAttr();
+  if (!step || op.getStride() != 1) // stripes of rows are stripes of keys
+    return !step;
+  int64_t last = ring.ranks - 1,
+          keys = cast<RankedTensorType>(ring.key.getType()).getDimSize(kKeys);
+  return last * keys > last * step.getInt() + op.getDiagonal();
+}
+
 /// What is subtracted where `logSumExp` would be, which is -inf in rows that
-/// see nothing, if a mask may leave such: -inf less -inf is no number.
+/// see nothing, if there may be such: -inf less -inf is no number.
 static Value getSubtrahend(Ring<nn::AttentionOp> &ring, Value logSumExp) {
-  return ring.op.getMask()
+  return mayHideRows(ring)
              ? ring.make<nn::MaxOp>(
                    logSumExp,
                    createLowest(ring.builder, ring.loc,
@@ -108,7 +123,8 @@ static Value getSubtrahend(Ring<nn::AttentionOp> &ring, Value logSumExp) {
              : logSumExp;
 }
 
-/// log(exp a + exp b), where either may be -inf, and both behind a mask.
+/// log(exp a + exp b), where either may be -inf, and both where rows are
+/// hidden.
 static Value addExps(Ring<nn::AttentionOp> &ring, Value a, Value b) {
   Value most = ring.make<nn::MaxOp>(a, b), least = ring.make<nn::MinOp>(a, b);
   Value less = ring.make<nn::SubOp>(least, getSubtrahend(ring, most));
@@ -130,9 +146,8 @@ static Value weigh(Ring<nn::AttentionOp> &ring, Value rows, Value part,
   return ring.make<nn::MulOp>(rows, share);
 }
 
-/// Each rank begins with its own keys, which each of its rows sees some of if
-/// there is no mask. A row that sees nothing at all is zeros, or else NaN,
-/// which the last turn makes it.
+/// Each rank begins with its own keys. A row that sees nothing at all is zeros,
+/// or else NaN, which the last turn makes it.
 static void turn(Ring<nn::AttentionOp> ring) {
   Type exact =
       cast<RankedTensorType>(ring.op.getLogSumExp().getType()).getElementType();

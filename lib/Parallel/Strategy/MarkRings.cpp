@@ -102,6 +102,11 @@ static StringRef findObstacle(AttentionLike op) {
   StringAttr axis = findAxis(op.getKey());
   if (!axis || findAxis(op.getValue()) != axis)
     return "keys and values are not gathered over one axis alone";
+  // Copies of rows would be of other bits: each rank adds in another order.
+  if (!dist::ShardingAttr::of(op.getQuery().getType())
+           .getDims()[kRows]
+           .contains(axis))
+    return "its rows are not split over the axis of its keys";
   if (hasLevels(op) &&
       (isReadOtherwise(op.getKey()) || isReadOtherwise(op.getValue())))
     return "the gradient of its mask reads all of them";

@@ -45,6 +45,18 @@ private:
     return builder.getDictionaryAttr(
         builder.getNamedAttr(axis, builder.getI64IntegerAttr(step)));
   }
+  DictionaryAttr getRowSteps(bool isStriped) {
+    if (isStriped && rows > ranks)
+      return getSteps(1);
+    Builder builder(axis.getContext());
+    SmallVector<NamedAttribute> steps;
+    int64_t step = shapeOf(ownQuery)[2];
+    for (StringAttr each : llvm::reverse(rowsAxes)) {
+      steps.emplace_back(each, builder.getI64IntegerAttr(step));
+      step *= p.getSize(each);
+    }
+    return steps.empty() ? DictionaryAttr() : builder.getDictionaryAttr(steps);
+  }
   Value getSubtrahend(Value logSumExp, bool isGuarded);
   Value addExps(Value a, Value b, bool isGuarded);
   Value weigh(Value rows, Value part, Value less);
@@ -53,6 +65,7 @@ private:
 
   RuleProgram &p;
   StringAttr axis;
+  SmallVector<StringAttr> rowsAxes; ///< mostly that alone
   int64_t ranks = 0, rows = 0, keys = 0, offset = 0;
   bool causal = false, striped = false, zeroRows = false, leveled = false;
   Value query, key, value, mask;             ///< of the logical program
@@ -69,14 +82,19 @@ Piece Ring::pickSplit(Value whole, bool isQuery) {
   piece.dims.resize(4);
   if (isQuery)
     for (StringAttr other : p.axes)
-      if (other != axis && p.chance(50) && shapeOf(whole)[0] % 2 == 0 &&
-          p.getSize(other) == 2 && piece.dims[0].axes.empty())
+      if (other != axis && !llvm::is_contained(rowsAxes, other) &&
+          p.chance(50) && shapeOf(whole)[0] % 2 == 0 && p.getSize(other) == 2 &&
+          piece.dims[0].axes.empty())
         piece.dims[0].axes.push_back(other);
   if (!isQuery)
     piece.dims[0] = rowsPiece.dims[0];
-  piece.dims[2].axes.push_back(axis);
+  if (isQuery)
+    piece.dims[2].axes.assign(rowsAxes.begin(), rowsAxes.end());
+  else
+    piece.dims[2].axes.push_back(axis);
   int64_t size = shapeOf(whole)[2];
-  if (striped && size > ranks)
+  if (striped && size > ranks &&
+      (!isQuery || llvm::equal(rowsAxes, ArrayRef(axis))))
     piece.dims[2].order = {{ranks, 1}, {size / ranks, ranks}};
   return piece;
 }
@@ -90,10 +108,21 @@ Ring::Ring(RuleProgram &p) : p(p) {
     return;
   }
   ranks = p.getSize(axis);
+  rowsAxes = {axis};
+  if (p.chance(20)) { // other axes, or none
+    StringAttr other = p.axes[p.pick(p.axes.size())];
+    if (p.chance(60))
+      rowsAxes.clear();
+    if (other != axis && other != dist::MeshOp::kMicroBatchAxis)
+      rowsAxes.insert(p.chance(50) ? rowsAxes.begin() : rowsAxes.end(), other);
+  }
   int64_t batch = p.pickOf<int64_t>({1, 1, 2}), keyHeads = 1 + p.pick(2),
           heads = keyHeads * (1 + p.pick(2)), depth = 1 + p.pick(2),
           width = 1 + p.pick(2);
   rows = ranks * (1 + p.pick(2));
+  for (StringAttr each : rowsAxes)
+    if (each != axis)
+      rows *= p.getSize(each);
   keys = p.chance(65) ? rows : ranks * p.pickOf<int64_t>({1, 2, 4});
   causal = p.chance(50);
   striped = p.chance(40);
@@ -258,10 +287,10 @@ void Ring::makeForward() {
     bool isStriped = striped && keys > ranks;
     if (k != keysThere)
       isStriped = !striped && keys > ranks;
-    int64_t own = shapeOf(ownQuery)[2], ownKeys = keys / ranks;
+    int64_t ownKeys = keys / ranks;
     DictionaryAttr rowSteps, columnSteps;
     if (causal) {
-      rowSteps = getSteps(isStriped && rows > ranks ? 1 : own);
+      rowSteps = getRowSteps(isStriped);
       columnSteps = getSteps(isStriped ? 1 : ownKeys);
     }
     bool seesNothing = (mask || causal) && p.chance(97);
@@ -336,10 +365,10 @@ void Ring::makeBackward() {
     keysThere = isLast ? ownKey : rotate(keysThere);
     valuesThere = isLast ? ownValue : rotate(valuesThere);
     bool isStriped = striped && keys > ranks;
-    int64_t there = turn % ranks, ownRows = shapeOf(ownQuery)[2];
+    int64_t there = turn % ranks;
     DictionaryAttr rowSteps, columnSteps;
     if (causal) {
-      rowSteps = getSteps(isStriped && rows > ranks ? 1 : ownRows);
+      rowSteps = getRowSteps(isStriped);
       columnSteps = getSteps(isStriped ? 1 : keys / ranks);
     }
     bool seesNothing = mask ? zeroRows : causal;
