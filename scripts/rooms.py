@@ -27,7 +27,7 @@ SEES = {
     "lib/Parallel": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Cost lib/Names",
     "lib/Stages": "dialects/Accel dialects/Interfaces dialects/NN lib/Cost lib/Names",
     "lib/Tasks": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Cost lib/Pipeline",
-    "lib/Search": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Cost lib/Parallel lib/Pipeline lib/Tasks",
+    "lib/Search": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Cost lib/Parallel lib/Pipeline lib/Plan lib/Tasks",
     "lib/Target": "dialects/Plan",
     "lib/Plan": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Cost lib/Target",
     "lib/Target/Element": "dialects/Interfaces dialects/NN",

@@ -57,8 +57,13 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     // Chosen after placement, when sizes and communication are known, and
     // before the split, which obeys.
     pm.addPass(equivalence::createKeepProgramPass(options.logical));
-    pm.addPass(
-        search::createDecidePass(options.decide, parallel::buildSplitPipeline));
+    pm.addPass(search::createDecidePass(
+        options.decide, parallel::buildSplitPipeline,
+        [plan = options.plan](OpPassManager &trial) {
+          trial.addPass(tasks::createSplitTasksPass());
+          trial.addPass(tasks::createMergeScatterAddsPass());
+          plan::buildTrialPipeline(trial, plan);
+        }));
     return;
   case Phase::Local: {
     pm.addPass(equivalence::createKeepProgramPass(options.logical));

@@ -15,6 +15,7 @@
 #include "ProveStart.h"
 #include "dialects/NN/NN.h"
 #include "lib/Cost/Decision.h"
+#include "lib/Cost/Prediction.h"
 #include "lib/Emit/WriteExecutable.h"
 #include "lib/Import/Import.h"
 #include "lib/Names/BatchDim.h"
@@ -303,6 +304,9 @@ LogicalResult Compilation::runPhases() {
                       "', past that in which it is decided");
     cost::askForDecisions(*module);
   }
+  if ((options.report == "decisions" || options.report == "memory") &&
+      *reached < Phase::Decided)
+    cost::askForPrediction(*module);
   // Of a model they were obeyed when its parameters were identified, where
   // constants have names too.
   if (isModel()) {

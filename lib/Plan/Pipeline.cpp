@@ -6,8 +6,8 @@
 
 using namespace mlir;
 
-void accel::plan::buildPlanPipeline(OpPassManager &pm,
-                                    const PlanOptions &options) {
+void accel::plan::buildTrialPipeline(OpPassManager &pm,
+                                     const PlanOptions &options) {
   // Before fusion, which takes the casts into the kernels around them.
   pm.addPass(createNarrowWiresPass());
   // While values are tensors, fusion is a question about ops.
@@ -26,6 +26,11 @@ void accel::plan::buildPlanPipeline(OpPassManager &pm,
   pm.addPass(createReuseBuffersPass());
   // All buffers and the order are final now.
   pm.addPass(createAllocateBuffersPass({/*alignment=*/0, options.target}));
+}
+
+void accel::plan::buildPlanPipeline(OpPassManager &pm,
+                                    const PlanOptions &options) {
+  buildTrialPipeline(pm, options);
   // What is prepared at load is known now.
   pm.addPass(createReserveForLibrariesPass({options.target, options.threads}));
   // From here on the plan is believed: by the emitter, and by the runtime.

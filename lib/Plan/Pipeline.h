@@ -15,6 +15,10 @@ struct PlanOptions {
   BucketCollectivesPassOptions buckets;
 };
 
+/// From `local` to a plan whose buffers have their places, not proved: for who
+/// asks what it would take.
+void buildTrialPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
+
 /// From `local` to a plan that is ordered, allocated and proved.
 void buildPlanPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
 

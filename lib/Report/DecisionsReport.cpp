@@ -2,7 +2,9 @@
 
 #include "Reports.h"
 #include "Table.h"
+#include "dialects/Plan/Plan.h"
 #include "lib/Cost/Decision.h"
+#include "lib/Cost/Prediction.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
@@ -21,7 +23,36 @@ static std::string formatSeconds(double seconds) {
   return llvm::formatv("{0:f2} s", seconds).str();
 }
 
-static void printText(ArrayRef<Decision> decisions, llvm::raw_ostream &os) {
+namespace {
+/// An arena as it was predicted, and as it is.
+struct Arena {
+  cost::PredictedArena predicted;
+  int64_t planned = 0;
+
+  std::string describe() const {
+    return "stage " + std::to_string(predicted.stage) + ", " + predicted.space;
+  }
+};
+} // namespace
+
+static FailureOr<SmallVector<Arena>> collectArenas(ModuleOp module) {
+  auto predicted = cost::readPrediction(module);
+  if (failed(predicted))
+    return failure();
+  SmallVector<Arena> arenas;
+  for (const cost::PredictedArena &each : *predicted) {
+    Arena &arena = arenas.emplace_back(Arena{each});
+    for (auto program : module.getOps<plan::ProgramOp>())
+      for (auto planned : program.getOps<plan::ArenaOp>())
+        if (int64_t(program.getStage()) == each.stage &&
+            plan::stringifySpace(planned.getSpace()) == each.space)
+          arena.planned = planned.getBytes();
+  }
+  return arenas;
+}
+
+static void printText(ArrayRef<Decision> decisions, ArrayRef<Arena> arenas,
+                      llvm::raw_ostream &os) {
   Table table({"decision", "of", "value", "time", "bytes of a rank", "reason"});
   for (const Decision &decision : decisions) {
     auto add = [&](const Alternative &value, bool isChosen) {
@@ -37,9 +68,19 @@ static void printText(ArrayRef<Decision> decisions, llvm::raw_ostream &os) {
       add(other, /*isChosen=*/false);
   }
   table.print(os);
+  if (arenas.empty())
+    return;
+  os << "memory of a rank:\n";
+  Table memory({"arena of", "predicted", "planned", "difference"});
+  for (const Arena &arena : arenas)
+    memory.add({arena.describe(), formatBytes(arena.predicted.bytes),
+                formatBytes(arena.planned),
+                formatDifference(arena.predicted.bytes, arena.planned)});
+  memory.print(os);
 }
 
-static void printJson(ArrayRef<Decision> decisions, llvm::raw_ostream &os) {
+static void printJson(ArrayRef<Decision> decisions, ArrayRef<Arena> arenas,
+                      llvm::raw_ostream &os) {
   llvm::json::OStream out(os, 1);
   auto writeCosts = [&](const Alternative &value) {
     out.attribute("value", value.value);
@@ -62,6 +103,16 @@ static void printJson(ArrayRef<Decision> decisions, llvm::raw_ostream &os) {
             out.object([&] { writeCosts(other); });
         });
       });
+    for (const Arena &arena : arenas)
+      out.object([&] {
+        out.attribute("decision", "memory");
+        out.attribute("of", arena.describe());
+        out.attribute("bytes", arena.predicted.bytes);
+        out.attribute("planned_bytes", arena.planned);
+        out.attribute(
+            "difference_percent",
+            cost::getDifferencePercent(arena.predicted.bytes, arena.planned));
+      });
   });
   os << "\n";
 }
@@ -76,6 +127,9 @@ LogicalResult report::printDecisions(ModuleOp module, llvm::raw_ostream &os,
   auto decisions = cost::readDecisions(module);
   if (failed(decisions))
     return failure();
-  (json ? printJson : printText)(*decisions, os);
+  auto arenas = collectArenas(module);
+  if (failed(arenas))
+    return failure();
+  (json ? printJson : printText)(*decisions, *arenas, os);
   return success();
 }

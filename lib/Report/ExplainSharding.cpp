@@ -1,6 +1,6 @@
 // `--explain=sharding`.
 
-#include "Liveness.h"
+#include "NodeNames.h"
 #include "Reports.h"
 #include "Table.h"
 #include "dialects/Dist/Dist.h"

@@ -1,6 +1,6 @@
 // Counts what is kept from one task to another of the same micro-batch.
 
-#include "Liveness.h"
+#include "KeptInFlight.h"
 #include "lib/Plan/BufferTable.h"
 #include "llvm/ADT/SmallPtrSet.h"
 

@@ -1,9 +1,13 @@
 // `--report=memory`.
 
-#include "Liveness.h"
+#include "KeptInFlight.h"
+#include "NodeNames.h"
 #include "Reports.h"
 #include "Table.h"
 #include "dialects/NN/NN.h"
+#include "lib/Cost/Prediction.h"
+#include "lib/Plan/Liveness.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -45,6 +49,7 @@ namespace {
 /// An arena at the moment when most of it is alive.
 struct Peak {
   ArenaOp arena;
+  std::optional<int64_t> predicted; ///< its bytes, before it was planned
   llvm::MapVector<StringAttr, int64_t> roles; ///< adds up to the arena
   SmallVector<Liveness::Held> largest;
 };
@@ -54,8 +59,22 @@ struct StateBytes {
 };
 } // namespace
 
-static Peak measure(ArenaOp arena, const Liveness &liveness) {
-  Peak peak{arena, {}, liveness.getPeak(arena.getSpace())};
+static std::optional<int64_t>
+findPrediction(ArenaOp arena, ArrayRef<cost::PredictedArena> predicted) {
+  int64_t stage = arena->getParentOfType<ProgramOp>().getStage();
+  StringRef space = stringifySpace(arena.getSpace());
+  for (const cost::PredictedArena &each : predicted)
+    if (each.stage == stage && each.space == space)
+      return each.bytes;
+  return std::nullopt;
+}
+
+static Peak measure(ArenaOp arena, const Liveness &liveness,
+                    ArrayRef<cost::PredictedArena> predicted) {
+  Peak peak{arena,
+            findPrediction(arena, predicted),
+            {},
+            liveness.getPeak(arena.getSpace())};
   int64_t gaps = arena.getBytes();
   for (auto [buffer, content] : peak.largest) {
     auto role =
@@ -95,20 +114,51 @@ static llvm::MapVector<StringAttr, StateBytes> addStates(ProgramOp program) {
   return roles;
 }
 
+/// Of all arenas of a rank; none where one was not predicted.
+static std::optional<int64_t> addPredictions(ArrayRef<Peak> peaks) {
+  int64_t sum = 0;
+  for (const Peak &peak : peaks) {
+    if (!peak.predicted)
+      return std::nullopt;
+    sum += *peak.predicted;
+  }
+  return sum;
+}
+
+/// ", predicted 12.0 KiB (12288): +0.31 %"
+static std::string describePrediction(std::optional<int64_t> predicted,
+                                      int64_t planned) {
+  if (!predicted)
+    return "";
+  return llvm::formatv(", predicted {0}: {1}", formatBytes(*predicted),
+                       formatDifference(*predicted, planned));
+}
+
 static void printJson(ProgramOp program, ArrayRef<Peak> peaks,
                       const Liveness &live, llvm::raw_ostream &os) {
   llvm::json::OStream out(os, 1);
+  auto writePrediction = [&](std::optional<int64_t> predicted,
+                             int64_t planned) {
+    if (!predicted)
+      return;
+    out.attribute("predicted_bytes", *predicted);
+    out.attribute("difference_percent",
+                  cost::getDifferencePercent(*predicted, planned));
+  };
   int64_t planned = 0;
   for (const Peak &peak : peaks)
     planned += const_cast<Peak &>(peak).arena.getBytes();
   out.object([&] {
     out.attribute("ranks", int64_t(program.getRanks()));
+    out.attribute("stage", int64_t(program.getStage()));
     out.attribute("planned_peak_bytes", planned);
+    writePrediction(addPredictions(peaks), planned);
     out.attributeArray("arenas", [&] {
       for (Peak peak : peaks)
         out.object([&] {
           out.attribute("space", stringifySpace(peak.arena.getSpace()));
           out.attribute("bytes", int64_t(peak.arena.getBytes()));
+          writePrediction(peak.predicted, int64_t(peak.arena.getBytes()));
           out.attribute("reserve", int64_t(peak.arena.getReserve()));
           out.attributeObject("roles", [&] {
             for (auto [role, bytes] : peak.roles)
@@ -154,10 +204,12 @@ static void printText(ProgramOp program, ArrayRef<Peak> peaks,
   for (Peak peak : peaks)
     planned += peak.arena.getBytes();
   os << "planned peak of each of " << program.getRanks()
-     << " ranks: " << formatBytes(planned) << "\n";
+     << " ranks: " << formatBytes(planned)
+     << describePrediction(addPredictions(peaks), planned) << "\n";
   for (Peak peak : peaks) {
     os << "arena '" << stringifySpace(peak.arena.getSpace())
-       << "': " << formatBytes(peak.arena.getBytes());
+       << "': " << formatBytes(peak.arena.getBytes())
+       << describePrediction(peak.predicted, peak.arena.getBytes());
     if (peak.arena.getReserve())
       os << ", and " << formatBytes(peak.arena.getReserve())
          << " reserved for libraries";
@@ -195,11 +247,14 @@ static void printText(ProgramOp program, ArrayRef<Peak> peaks,
 
 LogicalResult report::printMemory(ModuleOp module, llvm::raw_ostream &os,
                                   bool json) {
+  auto predicted = cost::readPrediction(module);
+  if (failed(predicted))
+    return failure();
   for (auto program : module.getOps<ProgramOp>()) {
     Liveness liveness = Liveness::compute(program);
     SmallVector<Peak> peaks;
     for (auto arena : program.getOps<ArenaOp>())
-      peaks.push_back(measure(arena, liveness));
+      peaks.push_back(measure(arena, liveness, *predicted));
     if (json)
       printJson(program, peaks, liveness, os);
     else

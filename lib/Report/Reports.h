@@ -17,7 +17,9 @@ namespace accel::report {
 /// when most is, by role, and the largest tensors of that moment with the node
 /// they belong to; rows add up to the arena's planned bytes, what nothing uses
 /// at that moment being a row of its own. Then the states by role, with their
-/// padding, and how many units of gathered weights are alive at once.
+/// padding, and how many units of gathered weights are alive at once. Beside
+/// the bytes of each arena what was predicted when it was decided, where
+/// somebody asked (lib/Cost/Prediction.h).
 mlir::LogicalResult printMemory(mlir::ModuleOp module, llvm::raw_ostream &os,
                                 bool json);
 
@@ -48,7 +50,8 @@ mlir::LogicalResult printCommands(mlir::ModuleOp module, llvm::raw_ostream &os,
 
 /// What the passes up to phase `plan` have chosen by cost: the value, what else
 /// there was, what each takes and why. Errors, at the module: it was not asked
-/// before (lib/Cost/Decision.h).
+/// before (lib/Cost/Decision.h). At the end the memory that was predicted of
+/// each stage and arena, beside what is planned.
 mlir::LogicalResult printDecisions(mlir::ModuleOp module, llvm::raw_ostream &os,
                                    bool json);
 

@@ -2,6 +2,7 @@
 
 #include "Table.h"
 
+#include "lib/Cost/Prediction.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -36,4 +37,11 @@ std::string accel::report::formatBytes(int64_t bytes) {
   if (unit == 0)
     return std::to_string(bytes) + " B";
   return llvm::formatv("{0:f1} {1} ({2})", value, kUnits[unit], bytes).str();
+}
+
+std::string accel::report::formatDifference(int64_t predicted,
+                                            int64_t planned) {
+  return llvm::formatv("{0}{1:f2} %", predicted < planned ? "" : "+",
+                       cost::getDifferencePercent(predicted, planned))
+      .str();
 }

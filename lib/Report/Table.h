@@ -24,6 +24,9 @@ private:
 /// "12.3 MiB (12,897,485)"; exact below 1 KiB.
 std::string formatBytes(int64_t bytes);
 
+/// Of what was predicted from what is so, in percent of that: "+0.31 %".
+std::string formatDifference(int64_t predicted, int64_t planned);
+
 } // namespace accel::report
 
 #endif // ACCEL_LIB_REPORT_TABLE_H

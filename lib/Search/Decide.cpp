@@ -3,6 +3,7 @@
 
 #include "InFlight.h"
 #include "Passes.h"
+#include "PredictPeaks.h"
 #include "ScheduleChoice.h"
 #include "StateChoices.h"
 
@@ -11,6 +12,7 @@
 #include "dialects/Dist/Dist.h"
 #include "dialects/Dist/ScheduleKind.h"
 #include "lib/Cost/Decision.h"
+#include "lib/Cost/Prediction.h"
 #include "lib/Pipeline/NamedSchedules.h"
 #include "lib/Tasks/DecidedOrder.h"
 
@@ -23,8 +25,10 @@ namespace accel::search {
 namespace {
 struct DecidePass : impl::DecidePassBase<DecidePass> {
   using Base::Base;
-  DecidePass(const DecidePassOptions &options, SplitBuilder buildSplit)
-      : Base(options), buildSplit(std::move(buildSplit)) {}
+  DecidePass(const DecidePassOptions &options, SplitBuilder buildSplit,
+             PlanBuilder buildPlan)
+      : Base(options), buildSplit(std::move(buildSplit)),
+        buildPlan(std::move(buildPlan)) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -71,6 +75,9 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
       return signalPassFailure();
     set(kInFlightKey,
         isDefault ? Attribute() : builder.getDenseI64ArrayAttr(*inFlight));
+    // Of all that is decided now.
+    if (cost::isAskedForPrediction(module) && buildSplit && buildPlan)
+      cost::tellPrediction(module, predictPeaks(module, buildSplit, buildPlan));
   }
 
   /// The schedule of a program of one stage.
@@ -108,11 +115,14 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
   }
 
   SplitBuilder buildSplit;
+  PlanBuilder buildPlan;
 };
 } // namespace
 
 std::unique_ptr<Pass> createDecidePass(const DecidePassOptions &options,
-                                       SplitBuilder buildSplit) {
-  return std::make_unique<DecidePass>(options, std::move(buildSplit));
+                                       SplitBuilder buildSplit,
+                                       PlanBuilder buildPlan) {
+  return std::make_unique<DecidePass>(options, std::move(buildSplit),
+                                      std::move(buildPlan));
 }
 } // namespace accel::search

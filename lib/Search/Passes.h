@@ -13,10 +13,12 @@ namespace accel::search {
 #include "lib/Search/Passes.h.inc"
 
 /// `search-decide` with the passes that split the program: on a copy, what its
-/// tasks take is measured where a choice hangs on it.
+/// tasks take is measured where a choice hangs on it. With those that plan what
+/// is split, memory is predicted where somebody asks (lib/Cost/Prediction.h).
 std::unique_ptr<mlir::Pass>
 createDecidePass(const DecidePassOptions &options,
-                 std::function<void(mlir::OpPassManager &)> buildSplit);
+                 std::function<void(mlir::OpPassManager &)> buildSplit,
+                 std::function<void(mlir::OpPassManager &)> buildPlan = {});
 } // namespace accel::search
 
 #endif // ACCEL_LIB_SEARCH_PASSES_H

@@ -27,6 +27,10 @@ def DecidePass : Pass<"search-decide", "::mlir::ModuleOp"> {
     which `acc-opt --report=decisions` sets, the schedules that were not taken are told
     in it, with their time and bytes (`lib/Cost/Decision.h`).
 
+    Where `predicted` is there, which `--report=memory` and `--report=decisions` set, the
+    bytes of each arena of each stage are told in it (`lib/Cost/Prediction.h`): a copy
+    of what is decided, without most of the blocks that it repeats, is split and planned.
+
     Refuses a module that is not in phase `dist`, and a schedule that has more
     micro-batches in flight than there are.
 

@@ -8,6 +8,7 @@
 #include "dialects/Accel/Zero.h"
 #include "dialects/Dist/ScheduleKind.h"
 #include "lib/Cost/Decision.h"
+#include "lib/Cost/Prediction.h"
 #include "lib/Tasks/DecidedOrder.h"
 #include "mlir/IR/SymbolTable.h"
 #include <set>
@@ -48,13 +49,14 @@ struct VerifyDecisionsPass
           return signalPassFailure();
       } else if (!(key == "schedule" && name) &&
                  !(llvm::is_contained({StringRef(tasks::kOrderKey),
-                                       StringRef(cost::kConsideredKey)},
+                                       StringRef(cost::kConsideredKey),
+                                       StringRef(cost::kPredictedKey)},
                                       key) &&
                    isa<ArrayAttr>(decision.getValue()))) {
         getOperation().emitError()
             << "expected a number of micro_batches, the name of a schedule, "
-               "the numbers in_flight, gathers \"once\", and the lists order "
-               "and considered in '"
+               "the numbers in_flight, gathers \"once\", and the lists order, "
+               "considered and predicted in '"
             << kDecisionsAttr << "', found " << decision.getName() << " = "
             << decision.getValue();
         return signalPassFailure();

@@ -1,12 +1,12 @@
 // Which buffers of a plan hold something at which moment.
 
-#ifndef ACCEL_LIB_REPORT_LIVENESS_H
-#define ACCEL_LIB_REPORT_LIVENESS_H
+#ifndef ACCEL_LIB_PLAN_LIVENESS_H
+#define ACCEL_LIB_PLAN_LIVENESS_H
 
 #include "dialects/Plan/Plan.h"
 #include "llvm/ADT/MapVector.h"
 
-namespace accel::report {
+namespace accel::plan {
 
 /// What a buffer holds, where its role does not say it.
 enum class Content {
@@ -24,20 +24,26 @@ enum class Content {
 /// call, lives throughout.
 class Liveness {
 public:
-  static Liveness compute(plan::ProgramOp program);
+  static Liveness compute(ProgramOp program);
 
   struct Held {
-    plan::BufferOp buffer;
+    BufferOp buffer;
     Content content;
   };
   /// What is alive in an arena at the moment when that is most.
-  llvm::SmallVector<Held> getPeak(plan::Space space) const;
+  llvm::SmallVector<Held> getPeak(Space space) const;
+  /// Of each group of buffers, at each moment the bytes that are alive in an
+  /// arena, each buffer rounded up to a multiple of `alignment`. Those of which
+  /// `groupOf` gives none are left out.
+  std::vector<std::vector<int64_t>> getProfiles(
+      Space space, int64_t alignment, unsigned groups,
+      llvm::function_ref<std::optional<unsigned>(BufferOp)> groupOf) const;
   /// The most units of which such a thing is alive at once.
   int64_t getUnitsInFlight(Content content) const;
   /// The most bytes of such a thing that are alive at once.
   int64_t getMostBytes(Content content) const;
   /// Of all copies; what lies between them is no part of it.
-  static int64_t getBytes(plan::BufferOp buffer);
+  static int64_t getBytes(BufferOp buffer);
 
 private:
   friend class Walk;
@@ -63,16 +69,6 @@ private:
   int64_t moments = 0;
 };
 
-/// What micro-batches that have begun and not ended keep for what is to come.
-struct KeptInFlight {
-  int64_t microBatches = 1; ///< as many as are in flight together, at most
-  int64_t bytesEach = 0;    ///< activations that one of them keeps
-};
-KeptInFlight countKept(plan::ProgramOp program);
+} // namespace accel::plan
 
-/// The ONNX nodes that a buffer belongs to, as messages name them.
-std::string describeNode(mlir::Operation *op);
-
-} // namespace accel::report
-
-#endif // ACCEL_LIB_REPORT_LIVENESS_H
+#endif // ACCEL_LIB_PLAN_LIVENESS_H

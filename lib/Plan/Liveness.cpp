@@ -10,18 +10,17 @@
 #include "lib/Plan/BufferTable.h"
 
 #include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringExtras.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::plan;
-using namespace accel::report;
 
 int64_t Liveness::getBytes(BufferOp buffer) {
   return buffer.getSlots() * buffer.getBytes();
 }
 
-namespace accel::report {
+namespace accel::plan {
 /// One call, command by command.
 class Walk {
 public:
@@ -74,7 +73,7 @@ private:
   llvm::StringMap<Used> unrecorded;
   llvm::StringMap<std::vector<std::pair<StringAttr, Used>>> recorded;
 };
-} // namespace accel::report
+} // namespace accel::plan
 
 static constexpr StringLiteral kFirstStream = "compute";
 static constexpr StringLiteral kUpdate = "update";
@@ -276,6 +275,30 @@ SmallVector<Liveness::Held> Liveness::getPeak(Space space) const {
   return held;
 }
 
+std::vector<std::vector<int64_t>> Liveness::getProfiles(
+    Space space, int64_t alignment, unsigned groups,
+    llvm::function_ref<std::optional<unsigned>(BufferOp)> groupOf) const {
+  std::vector<std::vector<int64_t>> profiles(
+      groups, std::vector<int64_t>(moments + 1, 0));
+  for (auto &[op, all] : buffers) {
+    auto buffer = cast<BufferOp>(op);
+    auto group = buffer.getSpace() == space ? groupOf(buffer) : std::nullopt;
+    if (!group)
+      continue;
+    int64_t bytes = buffer.getSlots() *
+                    int64_t(llvm::alignTo(buffer.getBytes(), alignment));
+    for (const Life &life : all.lives) {
+      profiles[*group][life.first] += bytes;
+      profiles[*group][life.last + 1] -= bytes;
+    }
+  }
+  for (std::vector<int64_t> &profile : profiles) {
+    std::partial_sum(profile.begin(), profile.end(), profile.begin());
+    profile.pop_back();
+  }
+  return profiles;
+}
+
 int64_t Liveness::getUnitsInFlight(Content content) const {
   // A unit counts once however many of its tensors are alive.
   llvm::MapVector<StringAttr, SmallVector<Life>> units;
@@ -312,19 +335,4 @@ int64_t Liveness::getMostBytes(Content content) const {
       }
   }
   return findMost(changes).second;
-}
-
-static void collectNames(Location location,
-                         llvm::SmallSetVector<StringRef, 4> &names) {
-  location->walk([&](Location inner) {
-    if (auto name = dyn_cast<NameLoc>(inner))
-      names.insert(name.getName().getValue());
-    return WalkResult::advance();
-  });
-}
-
-std::string report::describeNode(Operation *op) {
-  llvm::SmallSetVector<StringRef, 4> names;
-  collectNames(op->getLoc(), names);
-  return llvm::join(names, ", ");
 }

@@ -1,0 +1,219 @@
+// Finds what repeats itself, joins copies to blocks by what they read of each
+// other, and puts blocks in order.
+
+#include "FindBlocks.h"
+
+#include "dialects/NN/NN.h"
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/Sequence.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::search;
+
+/// Of ops that are alike but for numbers and symbols: the site of a dropout, a
+/// weight's name. A cut is like no other op: a block is of one chunk.
+static size_t hashOp(Operation *op, size_t position) {
+  if (isa<nn::CutOp, nn::StateOp>(op))
+    return llvm::hash_combine(position, 1);
+  llvm::hash_code hash = llvm::hash_combine(op->getName().getAsOpaquePointer(),
+                                            op->getNumOperands());
+  for (NamedAttribute attr : op->getAttrs())
+    if (!isa<IntegerAttr, SymbolRefAttr>(attr.getValue()))
+      hash = llvm::hash_combine(hash, attr.getName().getAsOpaquePointer(),
+                                attr.getValue().getAsOpaquePointer());
+  for (Type type : op->getOperandTypes())
+    hash = llvm::hash_combine(hash, type.getAsOpaquePointer());
+  for (Type type : op->getResultTypes())
+    hash = llvm::hash_combine(hash, type.getAsOpaquePointer());
+  return hash;
+}
+
+Blocks::Blocks(func::FuncOp entry, const States &states, unsigned fewest)
+    : entry(entry), arguments(entry.getNumArguments()) {
+  std::vector<size_t> hashes;
+  for (BlockArgument argument : entry.getArguments()) {
+    hashes.push_back(llvm::hash_value(argument.getType().getAsOpaquePointer()));
+    if (StringAttr state = getState(argument.getArgNumber()))
+      argumentOf[state] = argument.getArgNumber();
+  }
+  for (Operation &op : entry.front().without_terminator()) {
+    positions[&op] = hashes.size();
+    ops.push_back(&op);
+    hashes.push_back(hashOp(&op, hashes.size()));
+  }
+  repeats = findRepeats(hashes, fewest + 1);
+  repeatOf.resize(hashes.size());
+  for (auto [number, repeat] : llvm::enumerate(repeats)) {
+    for (unsigned i = 0; i < repeat.length; ++i) {
+      unsigned item = repeat.begin + i;
+      if (item >= arguments || !states.contains(getState(item)))
+        continue;
+      repeat.begin += i % repeat.period;
+      repeat.length -= i % repeat.period;
+      break;
+    }
+    for (unsigned i = 0; i < repeat.length; ++i)
+      repeatOf[repeat.begin + i] = number;
+  }
+  joinCopies();
+  findStretches(fewest);
+}
+
+StringAttr Blocks::getState(unsigned argument) const {
+  auto state =
+      entry.getArgAttrOfType<FlatSymbolRefAttr>(argument, nn::kStateAttr);
+  return state ? state.getAttr() : nullptr;
+}
+
+std::optional<unsigned> Blocks::findItem(Value value) const {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getArgNumber();
+  return findItem(value.getDefiningOp());
+}
+
+std::optional<unsigned> Blocks::findItem(Operation *op) const {
+  auto found = positions.find(op);
+  return found == positions.end() ? std::optional<unsigned>() : found->second;
+}
+
+std::optional<unsigned> Blocks::findArgument(StringAttr state) const {
+  auto found = argumentOf.find(state);
+  return found == argumentOf.end() ? std::optional<unsigned>() : found->second;
+}
+
+std::optional<Copy> Blocks::findCopy(unsigned item) const {
+  if (!repeatOf[item])
+    return std::nullopt;
+  const Repeat &repeat = repeats[*repeatOf[item]];
+  unsigned copy = (item - repeat.begin) / repeat.period;
+  return copy < repeat.countCopies() ? Copy(*repeatOf[item], copy)
+                                     : std::optional<Copy>();
+}
+
+/// A block has one copy of a repeat at most.
+void Blocks::join(Copy one, Copy other) {
+  joined.insert(one);
+  joined.insert(other);
+  if (joined.isEquivalent(one, other))
+    return;
+  llvm::SmallDenseSet<unsigned> taken;
+  for (auto it = joined.findLeader(one); it != joined.member_end(); ++it)
+    taken.insert(it->first);
+  for (auto it = joined.findLeader(other); it != joined.member_end(); ++it)
+    if (taken.contains(it->first))
+      return;
+  joined.unionSets(one, other);
+}
+
+/// Where copies of one repeat read what those of another make, each two that do
+/// so at the same place are of one block. One place for two repeats is enough.
+void Blocks::joinCopies() {
+  for (auto [number, repeat] : llvm::enumerate(repeats)) {
+    llvm::SmallDenseSet<unsigned> known;
+    for (unsigned offset = 0; offset < repeat.period; ++offset) {
+      Operation *first = getOp(repeat.begin + offset);
+      unsigned count = first ? first->getNumOperands() : 0;
+      for (unsigned operand = 0; operand < count; ++operand) {
+        // By the other repeat: those that are of one block.
+        llvm::MapVector<unsigned, SmallVector<std::pair<Copy, Copy>>> now;
+        for (unsigned copy = 0; copy < repeat.countCopies(); ++copy) {
+          Operation *op = getOp(repeat.begin + copy * repeat.period + offset);
+          auto item = findItem(op->getOperand(operand));
+          auto other = item ? findCopy(*item) : std::nullopt;
+          if (other && other->first != number && !known.contains(other->first))
+            now[other->first].push_back({{number, copy}, *other});
+        }
+        for (auto &[other, pairs] : now) {
+          unsigned copies =
+              std::min(repeat.countCopies(), repeats[other].countCopies());
+          // At its ends a repeat may read what is like nothing else.
+          if (2 * pairs.size() < copies)
+            continue;
+          for (auto [one, two] : pairs)
+            join(one, two);
+          known.insert(other);
+        }
+      }
+    }
+  }
+}
+
+void Blocks::findStretches(unsigned fewest) {
+  for (auto [number, repeat] : llvm::enumerate(repeats)) {
+    std::vector<Copies> of;
+    for (unsigned copy = 0; copy < repeat.countCopies(); ++copy) {
+      Copies &own = of.emplace_back();
+      own[number] = copy;
+      if (joined.contains(Copy(number, copy)))
+        for (auto it = joined.findLeader(Copy(number, copy));
+             it != joined.member_end(); ++it)
+          own[it->first] = it->second;
+    }
+    // From those that have most on: where a chunk ends, a block lacks some.
+    auto order = llvm::to_vector(llvm::seq<unsigned>(0, of.size() - 1));
+    llvm::stable_sort(order, [&](unsigned one, unsigned other) {
+      return of[one].size() > of[other].size();
+    });
+    for (unsigned from : order)
+      if (!blockOf.contains({number, from}))
+        addStretch(of, from, fewest);
+  }
+}
+
+/// The one around a block. `of` are the copies that are of one block with each
+/// copy of a repeat.
+void Blocks::addStretch(ArrayRef<Copies> of, unsigned from, unsigned fewest) {
+  Stretch stretch;
+  for (auto [other, copy] : of[from]) {
+    auto next = of[from + 1].find(other);
+    int step = next == of[from + 1].end() ? 0 : int(next->second) - int(copy);
+    if (step != 1 && step != -1)
+      return;
+    stretch.starts[other] = {copy, step};
+  }
+  // Whether a block has the same repeats, so many blocks away.
+  auto goesOn = [&](unsigned block) {
+    return llvm::all_of(stretch.starts, [&](auto &each) {
+      auto &[other, start] = each;
+      auto found = of[block].find(other);
+      return found != of[block].end() &&
+             int(found->second) ==
+                 int(start.first) + start.second * (int(block) - int(from)) &&
+             !blockOf.contains({other, found->second});
+    });
+  };
+  unsigned begin = from, end = from + 1;
+  while (begin > 0 && goesOn(begin - 1))
+    --begin;
+  while (end < of.size() && goesOn(end))
+    ++end;
+  stretch.length = end - begin;
+  if (stretch.length <= fewest || !goesOn(from))
+    return;
+  for (auto &[other, start] : stretch.starts) {
+    start.first = of[begin].lookup(other);
+    for (unsigned block = begin; block < end; ++block)
+      blockOf[{other, of[block].lookup(other)}] = {unsigned(stretches.size()),
+                                                   block - begin};
+  }
+  stretches.push_back(std::move(stretch));
+}
+
+std::optional<Blocks::Place> Blocks::findPlace(unsigned item) const {
+  auto copy = findCopy(item);
+  auto block = copy ? blockOf.find(*copy) : blockOf.end();
+  if (block == blockOf.end())
+    return std::nullopt;
+  const Repeat &repeat = repeats[copy->first];
+  return Place{block->second.first, block->second.second, copy->first,
+               (item - repeat.begin) % repeat.period};
+}
+
+unsigned Blocks::getItem(const Place &place, unsigned block) const {
+  auto [start, step] = stretches[place.stretch].starts.lookup(place.repeat);
+  const Repeat &repeat = repeats[place.repeat];
+  return repeat.begin + (int(start) + step * int(block)) * int(repeat.period) +
+         place.offset;
+}
