@@ -71,10 +71,10 @@ Cost getCost(const Command &command) {
     for (const View &view : kernel->outputs)
       largest = std::max(largest, count(view) * dtypeBytes(view.dtype));
     cost.bytes = 0;
-    format::forEachView(command, [&](const View &view) {
-      cost.bytes +=
-          double(std::min(largest, count(view) * dtypeBytes(view.dtype)));
-    });
+    for (const std::vector<View> *views : {&kernel->inputs, &kernel->outputs})
+      for (const View &view : *views)
+        cost.bytes +=
+            double(std::min(largest, count(view) * dtypeBytes(view.dtype)));
     cost.name = "kernel " + kernel->function;
     for (const View &view : kernel->outputs)
       cost.name += " " + shapeOf(view);

@@ -206,9 +206,11 @@ def Plan_AttentionGradOp : Plan_AttentionLike<"attention_grad", (ins
 
 def Plan_KernelOp : Plan_Command<"kernel", (ins
       FlatSymbolRefAttr:$function, Plan_Read<Plan_Views>:$inputs,
-      Plan_Write<Plan_Views>:$outputs, I64Attr:$rows, I64Attr:$grid),
+      Plan_Write<Plan_Views>:$outputs, Plan_ReadWrite<Plan_OptionalView>:$scratch,
+      I64Attr:$rows, I64Attr:$grid, OptionalAttr<DictionaryAttr>:$form),
       "$function `(` custom<Views>($inputs) `)` `->` custom<Views>($outputs) "
-      # "`rows` custom<Rows>($rows, $grid)"> {
+      # "`rows` custom<Rows>($rows, $grid) (`scratch` custom<View>($scratch)^)? "
+      # "(`form` custom<Form>($form)^)?"> {
   let summary = "A generated kernel: a fused group of nn ops";
   let description = [{
     `function` is a `func.func` of nn ops with attribute `plan.kernel`: its
@@ -216,6 +218,10 @@ def Plan_KernelOp : Plan_Command<"kernel", (ins
     one function (pointers…, row_begin, row_end); `rows` is the number of rows
     and `grid` how many of them make a chunk. An input and an output may be the
     same view (in place) where the target says that it is legal.
+    `form` is what else the target has decided (into how many blocks the work is
+    cut, how much memory they share, whether columns are summed in two stages),
+    `scratch` bytes that no input and no output shares, for what threads or
+    blocks keep while it runs. The code is compiled for the form.
   }];
 }
 

@@ -119,6 +119,14 @@ def ChooseFormsPass : Pass<"plan-choose-forms", "::mlir::ModuleOp"> {
     plan.pack @w -> @w.packed form {…}            // in the body of `load`
     plan.gemm @x, @w packed @w.packed -> @y scratch @scratch form {chunk_rows = 256, layout = […], packed}
     ```
+    A kernel over rows that the stack of a thread has no room for gets scratch to
+    keep them in, rather than computing them again wherever they are read.
+
+    ```mlir
+    plan.kernel @softmax(@x[512x50257xf32]) -> @y[512x50257xf32] rows 512 by 5
+    // becomes, for a CPU with two threads
+    plan.kernel @softmax(@x[512x50257xf32]) -> @y[512x50257xf32] rows 512 by 5 scratch @scratch[402176xi8] form {thread_scratch = 201088}
+    ```
   }];
   let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">,
                  Option<"threads", "threads", "int64_t", "0", "Threads per rank; 0: the machine's, shared by the ranks">];

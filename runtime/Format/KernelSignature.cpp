@@ -22,10 +22,21 @@ struct Words {
     std::memcpy(&word, &number, sizeof word);
     add(word);
   }
+  void add(const std::string &text) {
+    add(static_cast<int64_t>(hashBytes(text.data(), text.size())));
+  }
   void add(const View &view) {
     add(static_cast<int64_t>(view.dtype));
     add(view.shape);
     add(view.strides);
+  }
+  void add(const Form &form) {
+    add(static_cast<int64_t>(form.size()));
+    for (const auto &[name, value] : form) {
+      add(name);
+      add(static_cast<int64_t>(value.index()));
+      std::visit([&](const auto &known) { add(known); }, value);
+    }
   }
   KernelPlan named(const std::string &function) const {
     return {function, hashBytes(words.data(), words.size() * sizeof(int64_t))};
@@ -105,7 +116,10 @@ std::optional<KernelPlan> kernelSignature(const Program &program,
   words.add(kernel->rows);
   words.add(kernel->grid);
   words.add(static_cast<int64_t>(kernel->inputs.size()));
-  format::forEachView(*kernel, [&](const View &view) { words.add(view); });
+  for (const std::vector<View> *views : {&kernel->inputs, &kernel->outputs})
+    for (const View &view : *views)
+      words.add(view);
+  words.add(kernel->form);
   // Code for results in place is not that for results elsewhere.
   for (const View &input : kernel->inputs) {
     int64_t same = -1;

@@ -18,6 +18,18 @@ int64_t tiny_accumulate(void *const *arguments, int64_t, int64_t) {
   return 0;
 }
 
+/// x [4] -> y [4], with scratch of 64 bytes: each element goes by way of the
+/// thread's scratch, and stays there for a while.
+int64_t tiny_keep(void *const *arguments, int64_t begin, int64_t end) {
+  auto *kept = static_cast<volatile float *>(arguments[2]);
+  for (int64_t row = begin; row < end; ++row) {
+    *kept = static_cast<const float *>(arguments[0])[row];
+    usleep(2000);
+    static_cast<float *>(arguments[1])[row] = *kept;
+  }
+  return 0;
+}
+
 /// () -> (): never ends.
 int64_t tiny_hang(void *const *, int64_t, int64_t) {
   for (;;)

@@ -263,19 +263,24 @@ LogicalResult PlanReplay::execute(plan::KernelOp kernel) {
              << "expected an input of type " << type << ", found " << view;
     arguments.push_back(*argument);
   }
-  auto mayShare = [&](unsigned input, unsigned) {
+  SmallVector<plan::ViewAttr> touched(outputs);
+  if (kernel.getScratch())
+    touched.push_back(*kernel.getScratch());
+  auto mayShare = [&](unsigned input, unsigned output) {
+    if (output >= outputs.size())
+      return false; // nothing is read in scratch but what was kept there
     auto [at, isNew] = inPlace.try_emplace({function, input});
     if (isNew)
       at->second = mayWriteInPlace(function, input, rows.getInt());
     return at->second;
   };
-  if (failed(checkApart(inputs, outputs, mayShare)) ||
+  if (failed(checkApart(inputs, touched, mayShare)) ||
       failed(meaning.evaluate(function.getBody(), arguments, results)))
     return failure();
   for (auto [view, result] : llvm::zip_equal(outputs, results))
     if (failed(write(view, result)))
       return failure();
-  return success();
+  return overwrite(kernel.getScratch());
 }
 
 LogicalResult PlanReplay::execute(plan::CollectiveOp collective) {

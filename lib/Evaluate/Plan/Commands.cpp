@@ -434,21 +434,17 @@ LogicalResult evaluate::poisonAfter(Operation *op, const plan::RunTurn &run,
   SmallVector<plan::ViewAttr> views;
   if (auto releases = op->getAttrOfType<ArrayAttr>("plan.releases"))
     llvm::append_range(views, releases.getAsRange<plan::ViewAttr>());
-  if (auto gemm = dyn_cast<plan::GemmOp>(op); gemm && gemm.getScratch())
-    views.push_back(*gemm.getScratch());
+  auto add = [&](std::optional<plan::ViewAttr> view) {
+    if (view)
+      views.push_back(*view);
+  };
   llvm::TypeSwitch<Operation *>(op)
       .Case<plan::GroupedGemmOp, plan::GroupedGemmGradOp>([&](auto grouped) {
-        for (std::optional<plan::ViewAttr> view :
-             {grouped.getOrder(), grouped.getScratch()})
-          if (view)
-            views.push_back(*view);
-      });
-  if (auto attention = dyn_cast<plan::AttentionOp>(op);
-      attention && attention.getScratch())
-    views.push_back(*attention.getScratch());
-  if (auto grad = dyn_cast<plan::AttentionGradOp>(op);
-      grad && grad.getScratch())
-    views.push_back(*grad.getScratch());
+        add(grouped.getOrder());
+        add(grouped.getScratch());
+      })
+      .Case<plan::GemmOp, plan::AttentionOp, plan::AttentionGradOp,
+            plan::KernelOp>([&](auto command) { add(command.getScratch()); });
   for (plan::ViewAttr view : views)
     if (failed(memory.poison(op, view, run)))
       return failure();

@@ -246,6 +246,7 @@ LogicalResult Lowering::lowerCall(func::CallOp op) {
   int64_t grid = target.chooseGrid(kernel, count, getOperandAndResultBytes(op));
   KernelOp::create(
       commands, op.getLoc(), op.getCallee(), commands.getArrayAttr(inputs),
-      commands.getArrayAttr(outputs), rows.getInt(), grid, "compute");
+      commands.getArrayAttr(outputs), /*scratch=*/nullptr, rows.getInt(), grid,
+      /*form=*/nullptr, "compute");
   return success();
 }

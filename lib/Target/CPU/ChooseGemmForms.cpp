@@ -1,10 +1,11 @@
-// Writes down how each product and attention of a plan is computed, and asks
-// for the scratch and the packed weights which that takes.
+// Writes down how each product, attention and kernel of a plan is computed, and
+// asks for the scratch and the packed weights which that takes.
 
 #include "PlanParts.h"
 
 #include "Device/CPU/Gemm/AttentionGrad.h"
 #include "Device/CPU/Gemm/GroupedGemm.h"
+#include "Device/CPU/Kernel.h"
 #include "GemmForms.h"
 #include "Kernels.h"
 #include "dialects/NN/Causal.h"
@@ -108,6 +109,7 @@ public:
   LogicalResult choose(plan::GroupedGemmGradOp grad);
   LogicalResult choose(plan::AttentionOp attention);
   LogicalResult choose(plan::AttentionGradOp grad);
+  LogicalResult choose(plan::KernelOp kernel);
   /// Weights that only packed products read are not kept beside the packed
   /// ones.
   void releaseWeights();
@@ -136,6 +138,8 @@ private:
   std::map<Key, std::unique_ptr<rt::cpu::Gemm>> gemms;
   std::map<Key, std::unique_ptr<rt::cpu::Attention>> attentions;
   std::map<Key, std::unique_ptr<rt::cpu::AttentionGrad>> attentionGrads;
+  llvm::StringMap<int64_t> kernelScratch; ///< of a thread, by symbol
+  SymbolTableCollection symbols;
   /// The commands that read states which nothing else writes, by buffer.
   llvm::DenseMap<Attribute, plan::ReadOp> stateReads;
   llvm::MapVector<Operation *, plan::ReadOp> packedStates; ///< by buffer
@@ -409,6 +413,26 @@ LogicalResult FormChooser::choose(plan::AttentionGradOp grad) {
   return success();
 }
 
+LogicalResult FormChooser::choose(plan::KernelOp kernel) {
+  KernelInstance instance = getInstance(kernel, symbols);
+  if (!instance.function)
+    return kernel.emitOpError() << "expected a kernel function, found '"
+                                << kernel.getFunction() << "'";
+  if (failed(verifyKernel(instance.function)))
+    return failure();
+  auto [place, isNew] = kernelScratch.try_emplace(instance.symbol);
+  if (isNew)
+    place->second = measureScratch(instance);
+  int64_t bytes = place->second;
+  if (bytes == 0)
+    return success();
+  kernel.setFormAttr(builder.getDictionaryAttr(builder.getNamedAttr(
+      rt::cpu::kThreadScratch, builder.getI64IntegerAttr(bytes))));
+  kernel.setScratchAttr(addBuffer(kernel.getLoc(), "scratch",
+                                  plan::Role::scratch, bytes * threads));
+  return success();
+}
+
 void addFormFeatures(ModuleOp plans, CpuTarget &target) {
   WalkResult found = plans.walk([](plan::GemmOp gemm) {
     DictionaryAttr form = gemm.getFormAttr();
@@ -432,14 +456,14 @@ LogicalResult chooseForms(plan::ProgramOp program, const CpuTarget &target,
   SmallVector<Operation *> commands;
   program.walk([&](Operation *op) {
     if (isa<plan::GemmOp, plan::GroupedGemmOp, plan::GroupedGemmGradOp,
-            plan::AttentionOp, plan::AttentionGradOp>(op))
+            plan::AttentionOp, plan::AttentionGradOp, plan::KernelOp>(op))
       commands.push_back(op);
   });
   for (Operation *op : commands)
     if (failed(llvm::TypeSwitch<Operation *, LogicalResult>(op)
                    .Case<plan::GemmOp, plan::GroupedGemmOp,
                          plan::GroupedGemmGradOp, plan::AttentionOp,
-                         plan::AttentionGradOp>(
+                         plan::AttentionGradOp, plan::KernelOp>(
                        [&](auto command) { return chooser.choose(command); })))
       return failure();
   chooser.releaseWeights();

@@ -37,6 +37,12 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::cpu;
 
+OwningOpRef<ModuleOp> cpu::makeKernelModule(MLIRContext &context) {
+  context.loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
+                      func::FuncDialect, LLVM::LLVMDialect, scf::SCFDialect>();
+  return ModuleOp::create(UnknownLoc::get(&context));
+}
+
 static LogicalResult lowerToLLVM(ModuleOp module) {
   PassManager pm(module.getContext());
   pm.addPass(createSCFToControlFlowPass());
@@ -143,7 +149,7 @@ public:
   explicit Unit(const CpuTarget &target)
       : target(target),
         context(getRegistry(), MLIRContext::Threading::DISABLED),
-        module(makeModule(context)) {}
+        module(makeKernelModule(context)) {}
 
   void add(const KernelInstance &instance) { instances.push_back(&instance); }
   void add(SoftmaxDesc softmax) { softmaxes.push_back(std::move(softmax)); }
@@ -162,12 +168,6 @@ private:
     registerBuiltinDialectTranslation(registry);
     registerLLVMDialectTranslation(registry);
     return registry;
-  }
-  static OwningOpRef<ModuleOp> makeModule(MLIRContext &context) {
-    context
-        .loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
-                     func::FuncDialect, LLVM::LLVMDialect, scf::SCFDialect>();
-    return ModuleOp::create(UnknownLoc::get(&context));
   }
 
   const CpuTarget &target;
@@ -287,6 +287,8 @@ FailureOr<std::string> cpu::compileKernels(ModuleOp plan,
     if (!isOfCpu(op))
       return WalkResult::advance();
     if (auto kernel = dyn_cast<plan::KernelOp>(op)) {
+      if (failed(parseForm(kernel)))
+        return WalkResult::interrupt();
       instances.push_back(getInstance(kernel, symbols));
       if (!instances.back().function) {
         kernel.emitOpError() << "expected a kernel function, found '"

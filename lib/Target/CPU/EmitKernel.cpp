@@ -3,6 +3,7 @@
 
 #include "EmitKernel.h"
 
+#include "Device/CPU/Kernel.h"
 #include "RowEmitter.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/Interfaces/KernelSource.h"
@@ -74,6 +75,10 @@ KernelInstance cpu::getInstance(plan::KernelOp kernel,
   for (plan::ViewAttr view : outputs)
     add(view);
   instance.symbol = kernel.getFunction().str();
+  if (DictionaryAttr form = kernel.getFormAttr())
+    if (auto bytes = form.getAs<IntegerAttr>(rt::cpu::kThreadScratch))
+      instance.threadScratch = bytes.getInt();
+  plain &= instance.threadScratch == 0;
   if (!plain) {
     std::string text;
     llvm::raw_string_ostream stream(text);
@@ -82,6 +87,8 @@ KernelInstance cpu::getInstance(plan::KernelOp kernel,
       stream << ';';
     }
     llvm::interleaveComma(instance.inPlace, stream);
+    if (instance.threadScratch)
+      stream << ';' << instance.threadScratch;
     instance.symbol += "_" + llvm::utohexstr(llvm::xxh3_64bits(text));
   }
   return instance;
@@ -327,10 +334,12 @@ static bool divideLoops(std::vector<Nest> &nests,
 }
 
 /// Emits the functions of an instance with the loops of `nests`; returns the
-/// divisions of them that it would gain from.
+/// divisions of them that it would gain from. `used` becomes at least what it
+/// keeps in scratch.
 static std::vector<LoopDivision> emitNests(ModuleOp module,
                                            const KernelInstance &instance,
-                                           std::vector<Nest> &nests) {
+                                           std::vector<Nest> &nests,
+                                           int64_t &used) {
   func::FuncOp kernel = instance.function;
   auto results = kernel.getBody().front().getTerminator()->getOperands();
   int64_t rows = getRows(kernel);
@@ -399,20 +408,27 @@ static std::vector<LoopDivision> emitNests(ModuleOp module,
       emitPanels(e, columns, first, last, emitRows);
   };
   std::vector<LoopDivision> wanted;
+  bool hasScratch = instance.threadScratch > 0;
   emitFunction(
-      module, instance.symbol, inputs + results.size(), /*refuses=*/true,
+      module, instance.symbol, inputs + results.size() + hasScratch,
+      /*refuses=*/true,
       [&](RowEmitter &e, ValueRange addresses, Value first, Value last) {
+        if (hasScratch)
+          e.giveScratch(addresses.back(), instance.threadScratch);
         emit(e, addresses, first, last);
         wanted = e.getWanted();
+        used = std::max(used, e.getUsedScratch());
       });
   return wanted;
 }
 
-void cpu::emitKernel(ModuleOp module, const KernelInstance &instance) {
+int64_t cpu::emitKernel(ModuleOp module, const KernelInstance &instance) {
   func::FuncOp kernel = instance.function;
   std::vector<Nest> nests = groupResults(
       kernel.getBody().front().getTerminator()->getOperands(), getRows(kernel));
-  while (divideLoops(nests, emitNests(module, instance, nests)))
+  int64_t used = 0;
+  while (divideLoops(nests, emitNests(module, instance, nests, used)))
     for (StringRef suffix : {StringRef(), StringRef(kBodySuffix)})
       module.lookupSymbol((instance.symbol + suffix).str())->erase();
+  return used;
 }

@@ -27,9 +27,13 @@ SoftmaxDesc getSoftmax(mlir::Operation *attention);
 /// What the symbols of attention's kernels begin with.
 inline constexpr llvm::StringLiteral kSoftmaxPrefix = "softmax_";
 
+/// An empty module for the code of kernels, whose dialects are loaded.
+mlir::OwningOpRef<mlir::ModuleOp> makeKernelModule(mlir::MLIRContext &context);
+
 /// Adds to `module` (of a context of its own) the exported function of an
 /// instance, and the function with its arguments spelled out that it calls.
-void emitKernel(mlir::ModuleOp module, const KernelInstance &instance);
+/// Returns how much of its scratch it has found use for.
+int64_t emitKernel(mlir::ModuleOp module, const KernelInstance &instance);
 void emitSoftmax(mlir::ModuleOp module, const SoftmaxDesc &desc);
 
 /// Adds the pair of functions and lets `emit` fill the second one, which gets

@@ -18,7 +18,9 @@ struct KernelInstance {
   /// For each input the output that is the same memory (in place), or -1.
   llvm::SmallVector<int> inPlace;
   /// The exported name.
-  std::string symbol;
+  std::string symbol = {};
+  /// What each thread has beside its stack, as the command's form says.
+  int64_t threadScratch = 0;
 };
 
 /// The instance that a command runs; without a function if there is none of its
@@ -27,7 +29,8 @@ KernelInstance getInstance(plan::KernelOp kernel,
                            mlir::SymbolTableCollection &symbols);
 
 /// The exported name of the function that a command runs: its kernel's name,
-/// with a hash of the strides where they are not those of whole tensors.
+/// with a hash of the strides where they are not those of whole tensors, and of
+/// the form where there is one.
 std::string getKernelSymbol(plan::KernelOp kernel,
                             mlir::SymbolTableCollection &symbols);
 /// The same of an attention's softmax.
@@ -38,6 +41,17 @@ std::string getKernelSymbol(plan::AttentionGradOp grad);
 /// Checks that code can be generated for a kernel: every op implements
 /// ElementSource, constants are splats, results are cut into `plan.rows` rows.
 llvm::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
+
+/// How many bytes of scratch a command's form gives each thread; 0 without a
+/// form. Errors are located at a command whose form says anything else, or
+/// which has not that much scratch.
+llvm::FailureOr<int64_t> parseForm(plan::KernelOp kernel);
+
+/// How many bytes beside its stack a thread of a kernel has use for; 0 if the
+/// stack has room for all rows that are worth keeping, or if they are so long
+/// that computing them again is no slower. It is as much if results are put in
+/// the place of inputs.
+int64_t measureScratch(const KernelInstance &instance);
 
 /// Whether a command stands in a body that the CPU executes.
 bool isOfCpu(mlir::Operation *command);

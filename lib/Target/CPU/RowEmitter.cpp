@@ -2,6 +2,7 @@
 
 #include "RowEmitter.h"
 
+#include "Device/CPU/Kernel.h"
 #include "ScalarMath.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -18,9 +19,6 @@ struct RowEmitter::Scope {
   Operation *end;
   std::map<Key, Values> known;
 };
-
-/// Stack that one kernel may take for rows.
-static constexpr int64_t kScratchLimit = 128 * 1024;
 
 RowEmitter::RowEmitter(Operation *end, Value refusal)
     : b(end->getLoc(), end->getContext()), description(refusal) {
@@ -392,14 +390,26 @@ RowEmitter::loops(ArrayRef<int64_t> shape, ValueRange initial,
 
 Value RowEmitter::scratch(Type type, int64_t elements) {
   int64_t bytes = elements * ((type.getIntOrFloatBitWidth() + 7) / 8);
-  if (scratchBytes + bytes > kScratchLimit)
-    return {};
-  scratchBytes += bytes;
-  Value size = constantIndex(elements);
+  auto pointer = LLVM::LLVMPointerType::get(b.getContext());
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointAfterValue(size);
-  return LLVM::AllocaOp::create(b, LLVM::LLVMPointerType::get(b.getContext()),
-                                type, size, /*alignment=*/64);
+  if (stackBytes + bytes <= kStackLimit) {
+    stackBytes += bytes;
+    Value size = constantIndex(elements);
+    b.setInsertionPointAfterValue(size);
+    return LLVM::AllocaOp::create(b, pointer, type, size, /*alignment=*/64);
+  }
+  int64_t begin = llvm::alignTo(givenBytes, rt::cpu::kScratchAlignment);
+  if (bytes > mostGiven - begin)
+    return {};
+  givenBytes = begin + bytes;
+  Value place = constantIndex(begin);
+  b.setInsertionPointAfterValue(place);
+  return address(given, place, b.getI8Type());
+}
+
+void RowEmitter::giveScratch(Value pointer, int64_t bytes) {
+  given = pointer;
+  mostGiven = bytes;
 }
 
 Value RowEmitter::loadScratch(Value pointer, Value index, Type type) {

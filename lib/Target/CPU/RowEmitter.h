@@ -18,6 +18,9 @@ namespace accel {
 /// Works in a context of its own: the ops that ask for elements are in another.
 class RowEmitter : public ElementBuilder {
 public:
+  /// Bytes of stack that one kernel may take for rows.
+  static constexpr int64_t kStackLimit = 128 * 1024;
+
   /// Where a tensor that is an argument of the kernel lies.
   struct Memory {
     mlir::Value pointer;
@@ -112,12 +115,19 @@ public:
 
   //===--- Scratch and refusals -------------------------------------------===//
 
-  /// A row of the thread's stack.
+  /// A row of the thread's stack, or, where that has no room, of what
+  /// giveScratch() has given.
   mlir::Value scratch(mlir::Type type, int64_t elements) override;
   mlir::Value loadScratch(mlir::Value pointer, mlir::Value index,
                           mlir::Type type) override;
   void storeScratch(mlir::Value value, mlir::Value pointer,
                     mlir::Value index) override;
+
+  /// `bytes` at the address `pointer`, which is aligned for any type, are the
+  /// thread's own while the function runs.
+  void giveScratch(mlir::Value pointer, int64_t bytes);
+  /// How many of these bytes rows were kept in so far.
+  int64_t getUsedScratch() const { return givenBytes; }
 
   void refuse(mlir::Value bad, mlir::Value position, mlir::Value value,
               int64_t least, int64_t end, bool isLabel) override;
@@ -176,7 +186,9 @@ private:
   std::vector<LoopDivision> wanted;
   mlir::Value refused;     ///< where the refused position is kept
   mlir::Value description; ///< and where what it holds is
-  int64_t scratchBytes = 0;
+  int64_t stackBytes = 0;
+  mlir::Value given; ///< beside the stack, `mostGiven` bytes
+  int64_t givenBytes = 0, mostGiven = 0;
 };
 
 } // namespace accel

@@ -3,6 +3,7 @@
 
 #include "Base/SystemError.h"
 #include "Device/CPU/CpuDevice.h"
+#include "Device/CPU/ProductForms.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -107,17 +108,20 @@ std::optional<int64_t> readInteger(const View &view, const void *address,
 
 class KernelTask : public HostTask {
 public:
+  /// `scratch`: bytes of the command's for each thread.
   KernelTask(const KernelCommand &command, ThreadPool &pool,
-             KernelFunction kernel)
+             KernelFunction kernel, int64_t scratch)
       : command(command), pool(pool), kernel(kernel),
-        count(command.inputs.size() + command.outputs.size()),
+        count(command.inputs.size() + command.outputs.size()), scratch(scratch),
+        limit(scratchThreads(command.scratch, scratch, pool.size())),
         arguments(static_cast<size_t>(pool.size())),
         refusals(static_cast<size_t>(pool.size())) {
     for (size_t thread = 0; thread < arguments.size(); ++thread) {
-      arguments[thread].resize(count + 1);
+      arguments[thread].resize(count + (scratch > 0) + 1);
       arguments[thread].back() = &refusals[thread];
     }
   }
+  int threads() const { return limit; }
 
   Status run(const Address *addresses, int64_t) override {
     int64_t chunks = (command.rows + command.grid - 1) / command.grid;
@@ -126,11 +130,13 @@ public:
     int64_t first = INT64_MAX;
     Refusal refusal{};
     std::mutex mutex;
-    pool.parallelFor(chunks, [&](int64_t chunk, int thread) {
+    auto compute = [&](int64_t chunk, int thread) {
       int64_t begin = chunk * command.grid;
       int64_t end = std::min(begin + command.grid, command.rows);
       std::vector<void *> &own = arguments[static_cast<size_t>(thread)];
       std::transform(addresses, addresses + count, own.begin(), at);
+      if (scratch > 0)
+        own[count] = at(addresses[count] + thread * scratch);
       int64_t result = kernel(own.data(), begin, end);
       if (result == 0)
         return;
@@ -139,7 +145,8 @@ public:
         first = result;
         refusal = refusals[static_cast<size_t>(thread)];
       }
-    });
+    };
+    pool.parallelFor(chunks, compute, limit);
     return first == INT64_MAX ? Status()
                               : explain(refusal, first - 1, addresses);
   }
@@ -169,10 +176,36 @@ private:
   ThreadPool &pool;
   KernelFunction kernel;
   size_t count;
+  int64_t scratch;
+  int limit;
   /// Of each thread: the addresses, and behind them that of its refusal.
   std::vector<std::vector<void *>> arguments;
   std::vector<Refusal> refusals;
 };
+
+/// How many bytes of scratch a thread has. Errors: a form that the code of this
+/// device is never compiled for.
+Status getThreadScratch(const KernelCommand &command, int64_t &bytes) {
+  bytes = 0;
+  for (const auto &[name, value] : command.form) {
+    if (name != kThreadScratch)
+      return Status::error(std::string("expected nothing but ") +
+                           inQuotes(kThreadScratch) +
+                           " in the form of a kernel, found " + inQuotes(name));
+    auto *number = std::get_if<int64_t>(&value);
+    if (!number || *number <= 0 || *number % kScratchAlignment != 0)
+      return Status::error(
+          "expected a positive multiple of " +
+          std::to_string(kScratchAlignment) + " as " +
+          inQuotes(kThreadScratch) + " of a kernel, found " +
+          (number ? std::to_string(*number) : std::string("no integer")));
+    bytes = *number;
+  }
+  if (command.scratch && bytes == 0)
+    return Status::error("expected scratch of a kernel only where its form "
+                         "gives threads any");
+  return Status();
+}
 } // namespace
 
 Status prepareKernel(const KernelCommand &command, ThreadPool &pool,
@@ -180,7 +213,12 @@ Status prepareKernel(const KernelCommand &command, ThreadPool &pool,
                      std::unique_ptr<Task> &task) {
   KernelFunction kernel = nullptr;
   ACCEL_RT_RETURN_IF_ERROR(kernels.find(command.function, kernel));
-  task = std::make_unique<KernelTask>(command, pool, kernel);
+  int64_t scratch = 0;
+  ACCEL_RT_RETURN_IF_ERROR(getThreadScratch(command, scratch));
+  auto made = std::make_unique<KernelTask>(command, pool, kernel, scratch);
+  if (made->threads() < 1)
+    return noScratch(scratch);
+  task = std::move(made);
   return Status();
 }
 

@@ -1,4 +1,5 @@
-// What the tasks of products and of attention read from their commands alike.
+// What the tasks of products, attention and kernels read from their commands
+// alike.
 
 #ifndef ACCEL_RUNTIME_DEVICE_CPU_PRODUCTFORMS_H
 #define ACCEL_RUNTIME_DEVICE_CPU_PRODUCTFORMS_H

@@ -174,7 +174,8 @@ template <class IO> void describe(IO &io, AttentionGradCommand &grad) {
 }
 
 /// `function` is the name that the target's code has it by; its arguments are
-/// inputs, then outputs. `grid` rows are handed out at once.
+/// inputs, then outputs. `grid` rows are handed out at once. The target alone
+/// knows what the form says, and how much scratch that takes.
 struct KernelCommand {
   static constexpr const char *kKind = "kernel";
   std::string function;
@@ -183,13 +184,17 @@ struct KernelCommand {
   /// Of each input the program's input that it is read from, or empty: for
   /// messages about what is in it. Absent where no input is one of integers.
   std::vector<std::string> inputNames = {};
+  std::optional<View> scratch = std::nullopt;
+  Form form = {};
 };
 template <class IO> void describe(IO &io, KernelCommand &kernel) {
   io.code("function", kernel.function);
   io.view("inputs", kernel.inputs, Access::Read);
   io.view("outputs", kernel.outputs, Access::Write);
+  io.view("scratch", kernel.scratch, Access::Both);
   io.field("rows", kernel.rows);
   io.field("grid", kernel.grid);
+  io.field("form", kernel.form);
   io.origins("input_names", kernel.inputNames, kernel.inputs);
 }
 

@@ -60,6 +60,8 @@ plan.program @main stage 1 ranks 2 mesh @m {
     plan.attention_grad @x[1x2x4x8xf32], @x[1x2x4x8xf32], @x[1x2x4x8xf32] output @x[1x2x4x8xf32], @x[1x2x4xf32] gradient @x[1x2x4x8xf32], @x[1x2x4xf32] mask @k[1x1x1x4xf32] -> @y[1x2x4x8xf32], @y[1x2x4x8xf32], @y[1x2x4x8xf32] scale 0.5 causal zero_masked_rows row_offset 2 scratch @t[64xi8] form {block_queries = 64}
     // CHECK: plan.kernel @double(@x[32xf32 at dp*128]) -> @s[32xf32] rows 8 by 2{{$}}
     plan.kernel @double(@x[32xf32 at dp*128]) -> @s[32xf32] rows 8 by 2
+    // CHECK-NEXT: plan.kernel @double(@x[32xf32]) -> @s[32xf32] rows 8 by 2 scratch @t[64xi8] form {blocks = 4, shared_bytes = 4096, stages = 2}{{$}}
+    plan.kernel @double(@x[32xf32]) -> @s[32xf32] rows 8 by 2 scratch @t[64xi8] form {blocks = 4, shared_bytes = 4096, stages = 2}
     // CHECK: plan.record "ready"{{$}}
     plan.record "ready"
     // CHECK: plan.wait "ready" on comm{{$}}

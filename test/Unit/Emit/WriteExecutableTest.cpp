@@ -39,7 +39,7 @@ module attributes {accel.phase = "plan"} {
     plan.body @forward engine cpu {
       plan.read input "x" -> @x[2x2xf32] of [4/dp, 2] loc("Input")
       plan.gemm @x[2x2xf32], @w[2x2xf32 strides [1, 2]] -> @s[2x2xf32 at dp*16] form {packed, chunk_rows = 8, layout = array<i64: 3, 4>, alpha = 0.5, library = "onednn"} releases @x[16xi8] loc(fused["MatMul#1", "Add#2"])
-      plan.kernel @kernel_0(@w[2x2xf32]) -> @s[2x2xf32] rows 2 by 1 loc("Gelu")
+      plan.kernel @kernel_0(@w[2x2xf32]) -> @s[2x2xf32] rows 2 by 1 form {blocks = 8, stages = 2} loc("Gelu")
       plan.fill @s[2x2xf32] with 1.5 {plan.inserted_by = "plan-pad"}
       plan.record "filled"
       plan.wait "filled" on comm
@@ -165,8 +165,11 @@ TEST_F(WriteExecutable, KeepsEverything) {
   EXPECT_EQ(std::get<std::string>(gemm.form.at("library")), "onednn");
   EXPECT_EQ(std::get<std::vector<int64_t>>(gemm.form.at("layout")).size(), 2u);
   EXPECT_EQ(commands[1].releases.size(), 1u);
-  EXPECT_EQ(std::get<rt::KernelCommand>(commands[2].what).function,
-            "fake.kernel_0");
+  auto &kernel = std::get<rt::KernelCommand>(commands[2].what);
+  EXPECT_EQ(kernel.function, "fake.kernel_0");
+  EXPECT_EQ(std::get<int64_t>(kernel.form.at("blocks")), 8);
+  EXPECT_EQ(std::get<int64_t>(kernel.form.at("stages")), 2);
+  EXPECT_FALSE(kernel.scratch);
   EXPECT_EQ(std::get<rt::FillCommand>(commands[3].what).value,
             (std::vector<int64_t>{0, 0, 0xc0, 0x3f}));
   EXPECT_EQ(commands[3].node, "(plan-pad)");

@@ -49,6 +49,26 @@ protected:
   static CopyCommand copy(int64_t from, int64_t to) {
     return {contiguousView(from, {4}), contiguousView(to, {4})};
   }
+  /// Adds two kernels of two streams with one scratch, which the host does.
+  void addKernels(bool areOrdered) {
+    int64_t rows = addBuffer("rows", "scratch");
+    auto kernel = [&](const std::string &stream, int64_t output,
+                      const std::string &node) {
+      KernelCommand made{
+          "k", {contiguousView(0, {4})}, {contiguousView(output, {4})}, 4, 1};
+      made.scratch = contiguousView(rows, {16}, DType::I8);
+      made.form = {{"thread_scratch", int64_t(64)}};
+      calls[static_cast<int64_t>(program.bodies[0].commands.size())] =
+          [](const Address *) { return Status(); };
+      add(stream, made, node);
+    };
+    kernel("compute", 1, "First");
+    if (areOrdered) {
+      add("compute", RecordCommand{"free"}, "First");
+      add("move", WaitCommand{"free"}, "Second");
+    }
+    kernel("move", 2, "Second");
+  }
   void make(const std::string &order = "seed:1") {
     ASSERT_TRUE(
         writeExecutableFile(tinyExecutable(), tinySections(), folder / "m.accx")
@@ -331,6 +351,19 @@ TEST_F(ModelDeviceTest, TakesScratchAsItComes) {
   add("compute", copy(1, 2), "Second");
   make();
   EXPECT_EQ(run(), "");
+}
+
+TEST_F(ModelDeviceTest, LetsTwoKernelsKeepRowsInOneScratchInTurn) {
+  addKernels(/*areOrdered=*/true);
+  make();
+  EXPECT_EQ(run(), "");
+}
+
+TEST_F(ModelDeviceTest, FindsTwoKernelsInOneScratchThatNothingOrders) {
+  addKernels(/*areOrdered=*/false);
+  make();
+  EXPECT_THAT(run(), HasSubstr("of space 'device', in buffer 'rows', and "
+                               "kernel for node 'First'"));
 }
 
 TEST_F(ModelDeviceTest, FindsTwoCollectivesThatNothingOrders) {

@@ -63,8 +63,8 @@ Executable everyCommand() {
       command(GroupedGemmGradCommand{x, y, x, y, x, y, true, form}, "Experts"));
   commands.push_back(command(attention, "Attention"));
   commands.push_back(command(grad, "Attention"));
-  commands.push_back(
-      command(KernelCommand{"kernel_0", {x}, {y}, 7, 3, {"x"}}, "Gelu"));
+  commands.push_back(command(
+      KernelCommand{"kernel_0", {x}, {y}, 7, 3, {"x"}, y, form}, "Gelu"));
   commands.push_back(command(
       CollectiveCommand{
           "all_reduce", {"dp"}, {x}, {y}, x, "sum", 1, 1, {1, 0}, DType::BF16},
@@ -159,11 +159,11 @@ TEST(Format, ReadsEveryFieldAsWhatItIs) {
       {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
       {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
       {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
-      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"18\"},", "",
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"19\"},", "",
        "expected the format 'accx'"},
-      {"{\"format\":\"accx\",\"version\":\"18\"}", "\"accx\"",
+      {"{\"format\":\"accx\",\"version\":\"19\"}", "\"accx\"",
        "expected the format 'accx'"},
-      {"\"version\":\"18\"", "\"version\":18", "expected format version 18"},
+      {"\"version\":\"19\"", "\"version\":19", "expected format version 19"},
       {"\"accx\":{", "\"section:s\":5,\"accx\":{",
        "expected an object in section 's'"},
       {"\"accx\":{",
@@ -268,8 +268,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"18\"", "\"version\":\"19\"",
-       "expected format version 18, found 19"},
+      {"\"version\":\"19\"", "\"version\":\"20\"",
+       "expected format version 19, found 20"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},
@@ -493,7 +493,7 @@ TEST(Format, NamesEachInputOfAKernelOrNone) {
   Executable executable = everyCommand();
   for (Command &command : executable.programs[0].bodies[2].commands)
     if (auto *kernel = std::get_if<KernelCommand>(&command.what))
-      kernel->inputNames = {"x", ""};
+      kernel->inputNames = {"x", ""}, kernel->scratch.reset();
     else if (auto *gemm = std::get_if<GemmCommand>(&command.what))
       gemm->scratch.reset();
     else if (auto *grouped = std::get_if<GroupedGemmCommand>(&command.what))

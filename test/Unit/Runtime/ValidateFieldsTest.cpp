@@ -178,6 +178,35 @@ TEST(ValidateFields, OfCommands) {
     EXPECT_THAT(kernel([&](KernelCommand &k) { k.outputs[0].buffer = buffer; }),
                 HasSubstr("a view of no buffer"));
   }
+  EXPECT_THAT(kernel([](KernelCommand &k) {
+                k.scratch = contiguousView(0, {1}, DType::I8);
+              }),
+              HasSubstr("expected scratch in a buffer of role 'scratch', found "
+                        "it in 'x' of role 'input'"));
+  // Scratch lies apart from its inputs and outputs, and from what is read
+  // later.
+  auto withScratch = [](int64_t offset, KernelCommand kernel, bool isMore) {
+    return tiny([&](Program &p) {
+      p.arenas[0].bytes = std::max<int64_t>(192, offset + 64);
+      p.buffers.push_back(
+          {"z", "scratch", "device", offset, 16, 1, 16, "", ""});
+      kernel.scratch = contiguousView(3, {16}, DType::I8);
+      auto at = commandsOf(p).begin() + 1;
+      if (isMore)
+        commandsOf(p).insert(at, command(kernel, "K"));
+      else
+        at->what = kernel;
+    });
+  };
+  KernelCommand whole{"k", {x()}, {y()}, 1, 1}, alone{"k", {}, {}, 1, 1};
+  EXPECT_EQ(withScratch(192, whole, false), "");
+  EXPECT_THAT(withScratch(0, whole, false),
+              HasSubstr("to overlap nothing else of it, found bytes that are "
+                        "also in its operand of buffer 'x'"));
+  EXPECT_THAT(withScratch(128, whole, false),
+              HasSubstr("to overlap nothing else of it"));
+  EXPECT_EQ(withScratch(192, alone, true), "");
+  EXPECT_THAT(withScratch(0, alone, true), HasSubstr("in buffer 'x', which"));
   View square = contiguousView(0, {2, 2});
   EXPECT_THAT(instead(CopyCommand{square, y()}),
               HasSubstr("expected views of one shape and element type"));
@@ -464,6 +493,20 @@ TEST(ValidateFields, OfSignatures) {
   uint64_t inPlace = sign(in, in);
   EXPECT_EQ(sign(in, out), inPlace) << "another buffer at the same place";
   EXPECT_NE(sign(in, y()), inPlace);
+  // Each thing that a form says is another form.
+  auto signForm = [&](Form form) {
+    KernelCommand kernel{"k", {in}, {out}, 1, 1};
+    kernel.form = std::move(form);
+    return kernelSignature(program, command(kernel, "K"))->signature;
+  };
+  std::set<uint64_t> forms = {inPlace,
+                              signForm({{"stages", int64_t(2)}}),
+                              signForm({{"stages", int64_t(3)}}),
+                              signForm({{"blocks", int64_t(2)}}),
+                              signForm({{"stages", 2.0}}),
+                              signForm({{"stages", "2"}}),
+                              signForm({{"stages", std::vector<int64_t>{2}}})};
+  EXPECT_EQ(forms.size(), 7u);
   auto elsewhere =
       [&](const std::function<void(BufferPlan &, View &)> &change) {
         BufferPlan before = program.buffers[3];

@@ -374,6 +374,10 @@ TEST(Validate, KernelsAreCalledAsTheyWereCompiled) {
               HasSubstr(message));
   EXPECT_THAT(refused([](KernelCommand &k) { k.grid = 2; }),
               HasSubstr(message));
+  EXPECT_THAT(refused([](KernelCommand &k) {
+                k.form = {{"thread_scratch", int64_t(64)}};
+              }),
+              HasSubstr(message));
   EXPECT_THAT(refused([](KernelCommand &k) { k.inputs[3].shape = {1}; }),
               HasSubstr(message));
   EXPECT_THAT(refused([](KernelCommand &k) {

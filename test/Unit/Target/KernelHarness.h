@@ -78,17 +78,16 @@ public:
 };
 
 /// The first function of a text, compiled for given strides (row-major ones by
-/// default).
+/// default) and bytes of scratch.
 class Kernel {
 public:
   explicit Kernel(const std::string &text,
                   std::vector<std::vector<int64_t>> strides = {},
                   std::vector<int> inPlace = {},
-                  llvm::StringRef targetName = "cpu") {
+                  llvm::StringRef targetName = "cpu", int64_t scratch = 0) {
     module = context.parse(text);
     EXPECT_TRUE(module);
     auto function = *module->getOps<mlir::func::FuncOp>().begin();
-    cpu::KernelInstance instance;
     instance.function = function;
     instance.symbol = function.getName().str();
     llvm::SmallVector<mlir::Type> types(function.getArgumentTypes());
@@ -103,6 +102,7 @@ public:
     instance.inPlace.assign(function.getNumArguments(), -1);
     for (auto [index, same] : llvm::enumerate(inPlace))
       instance.inPlace[index] = same;
+    instance.threadScratch = scratch;
     rows = function->getAttrOfType<mlir::IntegerAttr>("plan.rows").getInt();
     auto bytes = cpu::compileInstances(
         {instance}, {}, Context::target(targetName), function.getLoc());
@@ -125,6 +125,7 @@ public:
 
   Context context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  cpu::KernelInstance instance;
   std::unique_ptr<Library> library;
   KernelFunction kernel;
   int64_t rows;
