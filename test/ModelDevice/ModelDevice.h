@@ -6,6 +6,7 @@
 #ifndef ACCEL_TEST_MODELDEVICE_MODELDEVICE_H
 #define ACCEL_TEST_MODELDEVICE_MODELDEVICE_H
 
+#include "../Unit/Runtime/ForwardingDevice.h"
 #include "Device/CPU/CpuDevice.h"
 #include "Device/Devices.h"
 #include "ModelMemory.h"
@@ -13,18 +14,14 @@
 
 namespace accel::rt::model {
 
-class ModelDevice : public Device {
+class ModelDevice : public test::ForwardingDevice {
 public:
   /// `inner` computes; its tasks must be HostTasks.
   ModelDevice(std::unique_ptr<Device> inner, ModelOptions options)
-      : inner(std::move(inner)), options(std::move(options)) {}
+      : ForwardingDevice(std::move(inner)), options(std::move(options)) {}
 
   const char *name() const override { return "model"; }
   Status allocate(const ArenaPlan &arena, Address &address) override;
-  uint64_t allocatedBytes() const override { return inner->allocatedBytes(); }
-  bool isHostMemory(Address address) const override {
-    return inner->isHostMemory(address);
-  }
   Status share(void *host, uint64_t bytes, Address &address) override;
   Status upload(Address target, const void *source, const Rows &rows) override;
   Status download(void *target, Address source, const Rows &rows) override;
@@ -37,7 +34,6 @@ public:
                      std::unique_ptr<Streams> &streams) override;
 
 private:
-  std::unique_ptr<Device> inner;
   ModelOptions options;
   ModelMemory memory;
 };

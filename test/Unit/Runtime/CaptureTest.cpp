@@ -4,6 +4,7 @@
 #include "Control/SharedControl.h"
 #include "Device/Null/NullDevice.h"
 #include "Execute/Executor.h"
+#include "ForwardingDevice.h"
 #include "TinyExecutable.h"
 
 #include <gmock/gmock.h>
@@ -60,37 +61,19 @@ private:
 };
 
 /// The null device, which notes what its streams are asked for.
-class NotedDevice : public Device {
+class NotedDevice : public ForwardingDevice {
 public:
   NotedDevice(bool capturesHost, bool isQuiet)
-      : capturesHost(capturesHost), isQuiet(isQuiet) {}
-  const char *name() const override { return "noted"; }
-  Status allocate(const ArenaPlan &arena, Address &address) override {
-    return null->allocate(arena, address);
-  }
-  uint64_t allocatedBytes() const override { return null->allocatedBytes(); }
-  Status share(void *host, uint64_t bytes, Address &address) override {
-    return null->share(host, bytes, address);
-  }
-  Status upload(Address target, const void *source, const Rows &rows) override {
-    return null->upload(target, source, rows);
-  }
-  Status download(void *target, Address source, const Rows &rows) override {
-    return null->download(target, source, rows);
-  }
-  Status fill(Address target, int byte, const Rows &rows) override {
-    return null->fill(target, byte, rows);
-  }
-  Status prepare(const Command &command, std::unique_ptr<Task> &task) override {
-    return null->prepare(command, task);
-  }
+      : ForwardingDevice(null::makeDevice(nullptr)), capturesHost(capturesHost),
+        isQuiet(isQuiet) {}
   bool capturesHostTasks() const override { return capturesHost; }
+  size_t mostCaptured() const override { return 0; }
   Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
                      std::unique_ptr<Streams> &streams) override {
     std::unique_ptr<Streams> made;
     quiet = std::make_unique<QuietWatcher>(watcher);
     ACCEL_RT_RETURN_IF_ERROR(
-        null->makeStreams(plan, isQuiet ? *quiet : watcher, made));
+        inner->makeStreams(plan, isQuiet ? *quiet : watcher, made));
     streams = std::make_unique<NotedStreams>(std::move(made), asked);
     return Status();
   }
@@ -100,7 +83,6 @@ public:
 private:
   bool capturesHost, isQuiet;
   std::unique_ptr<QuietWatcher> quiet;
-  std::unique_ptr<Device> null = null::makeDevice(nullptr);
 };
 
 class Nothing : public HostTask {

@@ -2,6 +2,7 @@
 // in the program, whoever was faster: the same in every run.
 
 #include "Device/CPU/CpuDevice.h"
+#include "ForwardingDevice.h"
 #include "RunFixture.h"
 
 #include <algorithm>
@@ -31,39 +32,16 @@ private:
 };
 
 /// The CPU, whose copies do nothing but fail.
-class FailingDevice : public Device {
+class FailingDevice : public ForwardingDevice {
 public:
   FailingDevice(std::unique_ptr<Device> cpu, Fail fail)
-      : cpu(std::move(cpu)), fail(fail) {}
-  const char *name() const override { return "cpu"; }
-  Status allocate(const ArenaPlan &arena, Address &address) override {
-    return cpu->allocate(arena, address);
-  }
-  uint64_t allocatedBytes() const override { return cpu->allocatedBytes(); }
-  bool isHostMemory(Address) const override { return true; }
-  Status share(void *host, uint64_t bytes, Address &address) override {
-    return cpu->share(host, bytes, address);
-  }
-  Status upload(Address target, const void *source, const Rows &rows) override {
-    return cpu->upload(target, source, rows);
-  }
-  Status download(void *target, Address source, const Rows &rows) override {
-    return cpu->download(target, source, rows);
-  }
-  Status fill(Address target, int byte, const Rows &rows) override {
-    return cpu->fill(target, byte, rows);
-  }
+      : ForwardingDevice(std::move(cpu)), fail(fail) {}
   Status prepare(const Command &command, std::unique_ptr<Task> &task) override {
     task = std::make_unique<FailingTask>(command.node, fail);
     return Status();
   }
-  Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
-                     std::unique_ptr<Streams> &streams) override {
-    return cpu->makeStreams(plan, watcher, streams);
-  }
 
 private:
-  std::unique_ptr<Device> cpu;
   Fail fail;
 };
 

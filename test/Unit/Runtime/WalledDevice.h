@@ -9,14 +9,16 @@
 #include "Device/CPU/CpuDevice.h"
 #include "Device/Devices.h"
 #include "Format/Views.h"
+#include "ForwardingDevice.h"
 
 #include <sys/mman.h>
 
 namespace accel::rt::test {
 
-class WalledDevice : public Device {
+class WalledDevice : public ForwardingDevice {
 public:
-  explicit WalledDevice(std::unique_ptr<Device> cpu) : cpu(std::move(cpu)) {}
+  explicit WalledDevice(std::unique_ptr<Device> cpu)
+      : ForwardingDevice(std::move(cpu)) {}
   ~WalledDevice() override {
     for (const Wall &wall : walls)
       munmap(reinterpret_cast<void *>(wall.start.value), wall.bytes);
@@ -25,43 +27,38 @@ public:
   const char *name() const override { return "walled"; }
   Status allocate(const ArenaPlan &arena, Address &address) override {
     if (arena.space == "pinned" || arena.space == "host")
-      return cpu->allocate(arena, address);
+      return inner->allocate(arena, address);
     Address real;
-    ACCEL_RT_RETURN_IF_ERROR(cpu->allocate(arena, real));
+    ACCEL_RT_RETURN_IF_ERROR(inner->allocate(arena, real));
     return build(real, static_cast<uint64_t>(arena.bytes), address);
   }
-  uint64_t allocatedBytes() const override { return cpu->allocatedBytes(); }
   bool isHostMemory(Address address) const override {
     return behind(address).value == address.value;
   }
   Status share(void *host, uint64_t bytes, Address &address) override {
     Address real;
-    ACCEL_RT_RETURN_IF_ERROR(cpu->share(host, bytes, real));
+    ACCEL_RT_RETURN_IF_ERROR(inner->share(host, bytes, real));
     return build(real, bytes, address);
   }
   Status upload(Address target, const void *source, const Rows &rows) override {
-    return cpu->upload(behind(target), source, rows);
+    return inner->upload(behind(target), source, rows);
   }
   Status download(void *target, Address source, const Rows &rows) override {
-    return cpu->download(target, behind(source), rows);
+    return inner->download(target, behind(source), rows);
   }
   Status fill(Address target, int byte, const Rows &rows) override {
-    return cpu->fill(behind(target), byte, rows);
+    return inner->fill(behind(target), byte, rows);
   }
 
   Status prepare(const Command &command, std::unique_ptr<Task> &task) override {
-    std::unique_ptr<Task> inner;
-    ACCEL_RT_RETURN_IF_ERROR(cpu->prepare(command, inner));
+    std::unique_ptr<Task> made;
+    ACCEL_RT_RETURN_IF_ERROR(inner->prepare(command, made));
     size_t views = 0;
     format::forEachView(command, [&](const View &) { ++views; });
-    task = std::make_unique<WalledTask>(*this, std::move(inner), views);
+    task = std::make_unique<WalledTask>(*this, std::move(made), views);
     return Status();
   }
   bool capturesHostTasks() const override { return true; }
-  Status makeStreams(const StreamPlan &plan, StreamWatcher &watcher,
-                     std::unique_ptr<Streams> &streams) override {
-    return cpu->makeStreams(plan, watcher, streams);
-  }
 
 private:
   struct Wall {
@@ -105,7 +102,6 @@ private:
     return address; // of no arena: whoever uses it finds out
   }
 
-  std::unique_ptr<Device> cpu;
   std::vector<Wall> walls;
 };
 
