@@ -300,15 +300,31 @@ def Plan_CoordinateOp : Plan_Command<"coordinate", (ins
 }
 def Plan_ReadOp : Plan_Command<"read", (ins
       Plan_SourceAttr:$source, StrAttr:$name, Plan_PartAttr:$part,
-      Plan_Write<Plan_ViewAttr>:$target),
-      "`` $source $name `->` custom<ViewOf>($target, $part)"> {
+      Plan_Write<Plan_ViewAttr>:$target, UnitAttr:$each_micro_batch),
+      "`` $source $name (`each_micro_batch` $each_micro_batch^)? `->` "
+      # "custom<ViewOf>($target, $part)"> {
   let summary = "Reads this rank's part of an input or of a state's first value";
+  let description = [{
+    The part of the run's micro-batch; with `each_micro_batch` the parts of all
+    of the step, one after another: the view's first dimension counts them, its
+    others are the part's. So one command reads what lies interleaved with other
+    ranks' parts where these split the inside of a micro-batch.
+
+    ```mlir
+    plan.read input x -> @x[4x64xf32] of [32/mb/dp, 64]
+    plan.read input x each_micro_batch -> @x.read[4x4x64xf32] of [32/mb/dp, 64]
+    ```
+  }];
+  let hasVerifier = 1;
 }
 def Plan_WriteOp : Plan_Command<"write", (ins
       Plan_SourceAttr:$destination, StrAttr:$name, Plan_PartAttr:$part,
-      Plan_Read<Plan_ViewAttr>:$view),
-      "custom<ViewOf>($view, $part) `->` `` $destination $name"> {
+      Plan_Read<Plan_ViewAttr>:$view, UnitAttr:$each_micro_batch),
+      "custom<ViewOf>($view, $part) `->` `` $destination $name "
+      # "(`each_micro_batch` $each_micro_batch^)?"> {
   let summary = "Writes this rank's part of an output";
+  let description = "`each_micro_batch` says of the view what it says in `plan.read`.";
+  let hasVerifier = 1;
 }
 
 def Plan_RecordOp : Plan_Command<"record", (ins

@@ -233,6 +233,32 @@ LogicalResult CollectiveOp::verify() {
   return success();
 }
 
+/// What has the parts of all micro-batches has a dimension for them.
+static LogicalResult verifyEach(Operation *op, Source source, bool isOfEach,
+                                PartAttr part, ViewAttr view) {
+  if (!isOfEach)
+    return success();
+  if (source == Source::state)
+    return op->emitOpError() << "expected an input or an output of each "
+                                "micro-batch, found a state";
+  if (view.getShape().size() == part.getShape().size() + 1)
+    return success();
+  return op->emitOpError() << "expected a view of one dimension more than the "
+                              "part has, which counts micro-batches, found "
+                           << view.getShape().size() << " and "
+                           << part.getShape().size();
+}
+
+LogicalResult ReadOp::verify() {
+  return verifyEach(*this, getSource(), getEachMicroBatch(), getPart(),
+                    getTarget());
+}
+
+LogicalResult WriteOp::verify() {
+  return verifyEach(*this, getDestination(), getEachMicroBatch(), getPart(),
+                    getView());
+}
+
 LogicalResult FillOp::verify() {
   auto value = llvm::dyn_cast<TypedAttr>(getValueAttr());
   if (!llvm::isa<IntegerAttr, FloatAttr>(getValueAttr()) ||

@@ -493,6 +493,14 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
       names.inputs[names.buffers.lookup(read.getTarget().getBuffer())] =
           read.getName().str();
   });
+  // Where a target has files read elsewhere, what is copied from there.
+  op.walk([&](plan::CopyOp copy) {
+    auto input =
+        names.inputs.find(names.buffers.lookup(copy.getSource().getBuffer()));
+    int64_t target = names.buffers.lookup(copy.getTarget().getBuffer());
+    if (input != names.inputs.end() && program.buffers[target].role == "input")
+      names.inputs.insert({target, std::string(input->second)});
+  });
   // A body may wait for one that stands behind it.
   for (auto bodyOp : op.getOps<plan::BodyOp>())
     names.bodies.try_emplace(bodyOp.getSymNameAttr(), names.bodies.size());

@@ -93,6 +93,11 @@ static SmallVector<Value> findInputValues(ModuleOp module, StringRef name,
     if (read.getSource() == plan::Source::input && read.getName() == name)
       buffers.insert(read.getTarget().getBuffer());
   });
+  // Where a target has files read elsewhere, what is copied from there.
+  module.walk([&](plan::CopyOp copy) {
+    if (buffers.contains(copy.getSource().getBuffer()))
+      buffers.insert(copy.getTarget().getBuffer());
+  });
   module.walk([&](plan::KernelOp kernel) {
     auto function = module.lookupSymbol<func::FuncOp>(kernel.getFunction());
     for (auto [index, view] :

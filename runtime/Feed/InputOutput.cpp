@@ -226,6 +226,48 @@ private:
   std::vector<std::pair<std::unique_ptr<HostTask>, int64_t>> rows;
 };
 
+/// Moves the pieces of all micro-batches, one after another.
+class EachTask : public HostTask {
+public:
+  /// `command` is that of one micro-batch, which the task of it may look at;
+  /// pieces are `bytes` apart.
+  EachTask(std::unique_ptr<Command> command, std::unique_ptr<Task> each,
+           int64_t count, int64_t bytes)
+      : command(std::move(command)), each(std::move(each)), count(count),
+        bytes(bytes) {}
+  Status run(const Address *views, int64_t) override {
+    for (int64_t microBatch = 0; microBatch < count; ++microBatch) {
+      Address own = views[0] + microBatch * bytes;
+      ACCEL_RT_RETURN_IF_ERROR(
+          static_cast<HostTask &>(*each).run(&own, microBatch));
+    }
+    return Status();
+  }
+
+private:
+  std::unique_ptr<Command> command;
+  std::unique_ptr<Task> each;
+  int64_t count, bytes;
+};
+
+/// Of a command that moves the pieces of all micro-batches that which moves
+/// one; `bytes` are between them. Null: it moves one as it is.
+std::unique_ptr<Command> ofOneMicroBatch(const Command &command,
+                                         int64_t &bytes) {
+  auto one = std::make_unique<Command>(command);
+  auto *read = std::get_if<ReadCommand>(&one->what);
+  auto *write = std::get_if<WriteCommand>(&one->what);
+  bool &isOfEach = read ? read->eachMicroBatch : write->eachMicroBatch;
+  if (!isOfEach)
+    return nullptr;
+  isOfEach = false;
+  View &view = read ? read->target : write->view;
+  bytes = view.strides.front() * dtypeBytes(view.dtype);
+  view.shape.erase(view.shape.begin());
+  view.strides.erase(view.strides.begin());
+  return one;
+}
+
 /// Of a device without memory.
 class NothingTask : public HostTask {
 public:
@@ -339,6 +381,15 @@ Status InputOutput::prepare(const Command &command,
   work.isCapturable = false; // a file is another one in every call
   if (!moves) {
     task = std::make_unique<NothingTask>();
+    return Status();
+  }
+  int64_t bytes = 0;
+  if (auto one = ofOneMicroBatch(command, bytes)) {
+    Work each;
+    each.places = work.places;
+    ACCEL_RT_RETURN_IF_ERROR(prepare(*one, coordinates, control, each));
+    task = std::make_unique<EachTask>(std::move(one), std::move(each.task),
+                                      executable.microBatches, bytes);
     return Status();
   }
   Address at = work.places.front().base;

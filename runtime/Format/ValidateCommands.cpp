@@ -10,10 +10,11 @@ namespace accel::rt {
 namespace {
 
 /// A read or write names a tensor of the tables with the same shape and type, a
-/// state with the same sharing, and its view has the shape of one piece.
+/// state with the same sharing, and its view has the shape of one piece, or of
+/// those of each micro-batch.
 Status checkTransfer(const Tables &tables, const std::string &kind,
                      const std::string &name, const Part &part,
-                     const View &view) {
+                     const View &view, bool ofEach) {
   ACCEL_RT_RETURN_IF_ERROR(tables.checkPart(part, inQuotes(name)));
   std::vector<int64_t> piece = part.shape;
   for (size_t i = 0; i < piece.size(); ++i)
@@ -24,8 +25,15 @@ Status checkTransfer(const Tables &tables, const std::string &kind,
                              " does not divide");
       piece[i] /= size;
     }
+  if (ofEach)
+    piece.insert(piece.begin(), tables.executable.microBatches);
   if (piece != view.shape)
-    return Status::error("expected a view of the part's shape");
+    return Status::error(std::string("expected a view of the part's shape") +
+                         (ofEach ? ", for each micro-batch" : ""));
+  if (kind == "state" && ofEach)
+    return Status::error("expected an input or an output of each micro-batch, "
+                         "found state " +
+                         inQuotes(name));
   if (kind == "state") {
     const StatePlan *state = tables.state(name);
     if (!state)
@@ -111,15 +119,15 @@ public:
       return Status::error("expected the state " + inQuotes(buffer.source) +
                            " in the buffer that keeps it, found " +
                            inQuotes(read.name));
-    return checkTransfer(tables, read.source, read.name, read.part,
-                         read.target);
+    return checkTransfer(tables, read.source, read.name, read.part, read.target,
+                         read.eachMicroBatch);
   }
   Status check(const WriteCommand &write) {
     if (write.target != "output")
       return Status::error("expected a write of an output, found one of " +
                            inQuotes(write.target));
     return checkTransfer(tables, write.target, write.name, write.part,
-                         write.view);
+                         write.view, write.eachMicroBatch);
   }
   template <class Other> Status check(const Other &) { return Status(); }
 

@@ -447,20 +447,21 @@ private:
     return Status();
   }
 
-  /// Whether a command reads or writes what is split over micro-batches.
+  /// Whether a command reads or writes of what is split over micro-batches what
+  /// the run's has.
   static bool movesMicroBatch(const Body &body) {
     auto isSplit = [](const Part &part) {
       return std::any_of(part.axes.begin(), part.axes.end(), [](auto &axes) {
         return std::find(axes.begin(), axes.end(), "mb") != axes.end();
       });
     };
-    return std::any_of(body.commands.begin(), body.commands.end(),
-                       [&](const Command &each) {
-                         auto *read = std::get_if<ReadCommand>(&each.what);
-                         auto *write = std::get_if<WriteCommand>(&each.what);
-                         return (read && isSplit(read->part)) ||
-                                (write && isSplit(write->part));
-                       });
+    return std::any_of(
+        body.commands.begin(), body.commands.end(), [&](const Command &each) {
+          auto *read = std::get_if<ReadCommand>(&each.what);
+          auto *write = std::get_if<WriteCommand>(&each.what);
+          return (read && !read->eachMicroBatch && isSplit(read->part)) ||
+                 (write && !write->eachMicroBatch && isSplit(write->part));
+        });
   }
 
   const Tables &tables;

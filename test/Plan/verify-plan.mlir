@@ -383,6 +383,23 @@ plan.program @shifted stage 0 ranks 1 mesh @m {
 
 // -----
 
+// What is read of all micro-batches is read of as many as there are.
+dist.mesh @m ["mb" = 4]
+plan.program @each stage 0 ranks 1 mesh @m {
+  plan.arena device 64 bytes
+  plan.buffer @a : input device at 0, 64 bytes
+  plan.body @f engine cpu {
+    plan.read input "x" each_micro_batch -> @a[4x4xf32] of [16/mb]
+    // expected-error @below {{expected a view of the parts of 4 micro-batches, found one of 2}}
+    plan.write @a[2x4xf32] of [16/mb] -> output "y" each_micro_batch
+  }
+  plan.entry @forward {
+    plan.segment cpu { plan.run @f }
+  }
+}
+
+// -----
+
 // Once would be well, if it did not read one micro-batch of four.
 dist.mesh @m ["mb" = 4]
 plan.program @part stage 0 ranks 1 mesh @m {

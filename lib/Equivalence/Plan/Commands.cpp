@@ -364,6 +364,16 @@ LogicalResult PlanReplay::execute(plan::ReadOp read) {
     return refuse(read) << "expected states to be read at load, and inputs "
                            "after it";
   PieceKey piece = PieceKey::of(read.getPart());
+  if (read.getEachMicroBatch()) {
+    if (failed(checkEach(target, read)))
+      return failure();
+    TermId all =
+        meaning.givenOfEach(read.getNameAttr(), piece, target.getNumElements(),
+                            target.getElement(), read);
+    if (std::optional<ValueId> value = terms.getWhole(all))
+      readOfEach[*value] = read;
+    return write(target, all);
+  }
   TermId value = meaning.given(
       isState ? Source::FirstState : Source::Input, read.getNameAttr(), piece,
       target.getNumElements(), target.getElement(), read);
@@ -389,27 +399,54 @@ LogicalResult PlanReplay::execute(plan::ReadOp read) {
   return success();
 }
 
+/// What has a tensor of each micro-batch has one of all that there are.
+LogicalResult PlanReplay::checkEach(plan::ViewAttr view, Operation *op) {
+  if (view.getShape().front() == meaning.countMicroBatches())
+    return success();
+  return refuse(op) << "expected a view of the parts of "
+                    << meaning.countMicroBatches()
+                    << " micro-batches, found one of "
+                    << view.getShape().front();
+}
+
 LogicalResult PlanReplay::execute(plan::WriteOp write) {
-  FailureOr<TermId> term = read(write.getView());
-  if (failed(term))
+  if (!write.getEachMicroBatch()) {
+    FailureOr<TermId> term = read(write.getView());
+    return failed(term) ? failure()
+                        : takeOutput(write, meaning.getMicroBatch(), *term);
+  }
+  if (failed(checkEach(write.getView(), write)))
     return failure();
-  int64_t microBatch = meaning.getMicroBatch().number;
-  auto found = local->outputs.find(
-      LocalValues::getKey(write.getNameAttr(), meaning.getMicroBatch()));
+  EachMicroBatch::Pieces pieces =
+      ofEach.find(write.getView(), meaning.countMicroBatches());
+  if (pieces.empty())
+    return refuse(write) << "expected in " << write.getView().getBuffer()
+                         << " what each micro-batch, and nobody else, has put "
+                            "in its place there";
+  for (auto &[microBatch, piece] : pieces)
+    if (failed(takeOutput(write, microBatch, piece.term)))
+      return failure();
+  return success();
+}
+
+LogicalResult PlanReplay::takeOutput(plan::WriteOp write, MicroBatch microBatch,
+                                     TermId term) {
+  auto found =
+      local->outputs.find(LocalValues::getKey(write.getNameAttr(), microBatch));
   if (loading || write.getDestination() != plan::Source::output ||
       found == local->outputs.end())
     return refuse(write) << "no task gives output '" << write.getName()
-                         << "' of micro-batch " << microBatch;
+                         << "' of micro-batch " << microBatch.number;
   LocalValues::Output &output = found->second;
   if (output.written)
     return refuse(write) << "writes output '" << write.getName()
-                         << "' of micro-batch " << microBatch
+                         << "' of micro-batch " << microBatch.number
                          << " a second time";
   output.written = true;
   if (output.piece.key.get() != PieceKey::of(write.getPart()).key.get())
     return refuse(write) << "expected the part of output '" << write.getName()
                          << "' that the task gives";
-  if (*term != output.term)
+  if (term != output.term)
     return refuse(write)
            << "writes another value than the task gives as output '"
            << write.getName() << "'";

@@ -61,6 +61,15 @@ Copies::Copies(plan::ProgramOp program, Terms &terms)
     : terms(terms), any(getAnyMicroBatch(program.getContext())),
       memory(std::in_place, terms) {
   Uses uses = readBodies(program);
+  llvm::DenseSet<StringAttr> ofEach; // that a command reads or writes at once
+  program.walk([&](Operation *op) {
+    if (auto read = dyn_cast<plan::ReadOp>(op);
+        read && read.getEachMicroBatch())
+      ofEach.insert(read.getTarget().getBuffer().getAttr());
+    if (auto write = dyn_cast<plan::WriteOp>(op);
+        write && write.getEachMicroBatch())
+      ofEach.insert(write.getView().getBuffer().getAttr());
+  });
   std::map<std::vector<const void *>, bool> known; // of sets of users
   auto isFollowed = [&](plan::BufferOp buffer) {
     if (buffer.getSlots() > 1)
@@ -68,7 +77,8 @@ Copies::Copies(plan::ProgramOp program, Terms &terms)
     // What all micro-batches share is no micro-batch's.
     if (llvm::is_contained(
             {plan::Role::state, plan::Role::packed, plan::Role::constant},
-            buffer.getRole()))
+            buffer.getRole()) ||
+        ofEach.contains(buffer.getSymNameAttr()))
       return false;
     const BodySet &users = uses.users[buffer.getSymNameAttr()];
     std::vector<const void *> key;

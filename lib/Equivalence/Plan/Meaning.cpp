@@ -193,6 +193,16 @@ TermId Meaning::given(Source source, StringAttr name, const PieceKey &piece,
       terms.getValue(key, {ValueKind::Given, count, element, 0, op}));
 }
 
+TermId Meaning::givenOfEach(StringAttr name, const PieceKey &piece,
+                            int64_t count, Type element, Operation *op) {
+  ValueKey key;
+  key.add(int64_t(ValueKind::Given)).add(int64_t(4)).add(piece.key);
+  key.add(name.getAsOpaquePointer()).add(element.getAsOpaquePointer());
+  key.add(count);
+  return terms.whole(
+      terms.getValue(key, {ValueKind::Given, count, element, 0, op}));
+}
+
 //===----------------------------------------------------------------------===//
 // Micro-batches and ranks
 //===----------------------------------------------------------------------===//

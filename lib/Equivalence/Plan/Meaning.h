@@ -116,6 +116,11 @@ public:
   TermId given(Source source, mlir::StringAttr name, const PieceKey &piece,
                int64_t count, mlir::Type element, mlir::Operation *op);
 
+  /// The pieces of an input that each micro-batch has, one after another, all
+  /// of `count` elements.
+  TermId givenOfEach(mlir::StringAttr name, const PieceKey &piece,
+                     int64_t count, mlir::Type element, mlir::Operation *op);
+
   /// Adds the number along an axis, `stride` apart; an error at `op` if the
   /// mesh has no such axis.
   mlir::LogicalResult addCoordinate(IndexMap &map, mlir::StringAttr axis,

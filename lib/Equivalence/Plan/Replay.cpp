@@ -14,6 +14,7 @@ PlanReplay::PlanReplay(ModuleOp module, plan::ProgramOp program,
                        std::map<StringRef, LocalValues> &entries)
     : module(module), program(program), meaning(meaning), terms(meaning.terms),
       entries(entries), memory(meaning.terms), copies(program, meaning.terms),
+      ofEach(program),
       microBatchAxis(
           StringAttr::get(module.getContext(), dist::MeshOp::kMicroBatchAxis)) {
   for (auto buffer : program.getOps<plan::BufferOp>())
@@ -95,6 +96,7 @@ LogicalResult PlanReplay::runCall(plan::EntryOp entry) {
                          << " loops of the schedule, found " << loops.size();
   memory.beginRepeated();
   copies.beginEntry(entry);
+  ofEach.beginEntry();
   if (failed(beginEntry()) || failed(local->run(sections.front())))
     return failure();
   for (Operation &op : entry.getBody().front()) {
@@ -136,6 +138,7 @@ LogicalResult PlanReplay::runLoop(plan::LoopOp loop,
     kept.push_back({name, *home});
   }
   meaning.beginLoop();
+  ofEach.setLoop(loop);
   memory.beginRepeated();
   for (auto [name, home] : kept) {
     local->beginTurn(name);
@@ -151,6 +154,7 @@ LogicalResult PlanReplay::runLoop(plan::LoopOp loop,
     if (failed(checkState(name, *home, "when a turn ends")))
       return failure();
   memory.endRepeated();
+  ofEach.setLoop({});
   return success();
 }
 
@@ -351,12 +355,38 @@ FailureOr<TermId> PlanReplay::read(plan::ViewAttr view) {
         terms.strided(each.value, each.map.atNumbers(microBatchAxis)) == term)
       term = general;
   }
+  FailureOr<TermId> input = findInput(term);
+  if (failed(input))
+    return failure();
+  term = *input;
   if (!terms.get(term).defined)
     return refuse(command)
            << "reads bytes of " << view.getBuffer() << " that hold no "
            << view.getElement()
            << " which this run, or its beginning, has put there";
   return term;
+}
+
+/// Of what was read of each micro-batch at once, what the one at hand has is
+/// its input.
+FailureOr<TermId> PlanReplay::findInput(TermId id) {
+  const Term &term = terms.get(id);
+  if (!term.isOfValue())
+    return id;
+  auto found = readOfEach.find(term.value);
+  if (found == readOfEach.end())
+    return id;
+  plan::ReadOp read = found->second;
+  int64_t count =
+      read.getTarget().getNumElements() / read.getTarget().getShape().front();
+  IndexMap own = IndexMap::dense(count);
+  if (failed(meaning.addCoordinate(own, microBatchAxis, count, command)))
+    return failure();
+  if (!(term.map == own) && !(term.map == own.atNumbers(microBatchAxis)))
+    return id;
+  return meaning.given(Source::Input, read.getNameAttr(),
+                       PieceKey::of(read.getPart()), count,
+                       read.getTarget().getElement(), read);
 }
 
 LogicalResult PlanReplay::write(plan::ViewAttr view, TermId term) {
@@ -369,11 +399,14 @@ LogicalResult PlanReplay::write(plan::ViewAttr view, TermId term) {
     return refuse(command) << "computes " << written.count << " elements of "
                            << written.element << ", where " << view
                            << " stands";
+  if (!ofEach.put(view, meaning.getMicroBatch(), term))
+    ofEach.overwrite(*place);
   return failure(failed(forgetOthers(*place)) ||
                  failed(at(*place).write(*place, term, command)));
 }
 
 LogicalResult PlanReplay::release(const Place &place) {
+  ofEach.overwrite(place);
   return failure(
       failed(forgetOthers(place)) ||
       failed(at(place).erase(place.space, place.begin, place.end, command)));

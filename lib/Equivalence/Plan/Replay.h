@@ -5,7 +5,7 @@
 #define ACCEL_LIB_EQUIVALENCE_PLAN_REPLAY_H
 
 #include "Copies.h"
-#include "LocalValues.h"
+#include "EachMicroBatch.h"
 #include "StreamOrder.h"
 #include <map>
 
@@ -57,6 +57,10 @@ private:
   mlir::LogicalResult execute(plan::WriteOp write);
   mlir::LogicalResult execute(plan::SendOp send);
   mlir::LogicalResult execute(plan::RecvOp recv);
+  mlir::LogicalResult checkEach(plan::ViewAttr view, mlir::Operation *op);
+  /// Holds what the plan writes against what a task gives on a micro-batch.
+  mlir::LogicalResult takeOutput(plan::WriteOp write, MicroBatch microBatch,
+                                 TermId term);
   mlir::LogicalResult checkGroup(plan::GroupOp group);
   mlir::FailureOr<TermId> readPacked(plan::GemmOp gemm, plan::ViewAttr packed);
   ValueId getPacked(mlir::Attribute form, llvm::ArrayRef<int64_t> shape,
@@ -66,6 +70,7 @@ private:
   /// is a number, else wherever those of all of them are.
   mlir::FailureOr<Place> locate(plan::ViewAttr view, bool ofNumber = true);
   mlir::FailureOr<TermId> read(plan::ViewAttr view);
+  mlir::FailureOr<TermId> findInput(TermId term);
   mlir::LogicalResult write(plan::ViewAttr view, TermId term);
   mlir::LogicalResult overwrite(std::optional<plan::ViewAttr> scratch);
   /// Forgets what lies at a place.
@@ -102,6 +107,10 @@ private:
   LocalValues *local = nullptr; ///< of the entry at hand
   Memory memory;                ///< but for copies
   Copies copies;
+  EachMicroBatch ofEach;
+  /// What was read of each micro-batch at once, and who has read it: what of
+  /// it is one micro-batch's is the input that this one has.
+  llvm::DenseMap<ValueId, plan::ReadOp> readOfEach;
   mlir::StringAttr microBatchAxis;
   llvm::DenseMap<mlir::StringAttr, plan::BufferOp> buffers;
   llvm::DenseMap<mlir::StringAttr, plan::BodyOp> bodies;

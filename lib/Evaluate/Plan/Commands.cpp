@@ -305,20 +305,49 @@ LogicalResult CommandEvaluator::evaluate(plan::CoordinateOp coordinate) {
   return write(coordinate.getTarget(), tensor);
 }
 
+/// Of a view of all micro-batches' tensors that of one.
+static plan::ViewAttr getOf(plan::ViewAttr each, int64_t microBatch) {
+  return plan::ViewAttr::get(
+      each.getContext(), each.getBuffer(),
+      each.getOffset() +
+          microBatch * each.getStrides().front() * each.getElementBytes(),
+      each.getAxes(), each.getElement(), each.getShape().drop_front(),
+      each.getStrides().drop_front());
+}
+
 LogicalResult CommandEvaluator::evaluate(plan::ReadOp command) {
   FailureOr<Tensor> source = world.getSource(command);
   MeshPoint point = memory.pointOf(run);
   Placement placement = getPlacement(command.getPart());
   if (failed(source) || failed(placement.verify(point, command.getLoc())))
     return failure();
-  return write(command.getTarget(), placement.cut(*source, point));
+  plan::ViewAttr target = command.getTarget();
+  if (!command.getEachMicroBatch())
+    return write(target, placement.cut(*source, point));
+  for (int64_t each = 0; each < target.getShape().front(); ++each) {
+    point.microBatch = each;
+    if (failed(write(getOf(target, each), placement.cut(*source, point))))
+      return failure();
+  }
+  return success();
 }
 
 LogicalResult CommandEvaluator::evaluate(plan::WriteOp command) {
-  FailureOr<Tensor> tensor = read(command.getView());
-  if (failed(tensor))
-    return failure();
-  return world.addOutput(command, memory.pointOf(run), *tensor);
+  MeshPoint point = memory.pointOf(run);
+  auto add = [&](plan::ViewAttr view) {
+    FailureOr<Tensor> tensor = read(view);
+    return failed(tensor) ? failure()
+                          : world.addOutput(command, point, *tensor);
+  };
+  plan::ViewAttr view = command.getView();
+  if (!command.getEachMicroBatch())
+    return add(view);
+  for (int64_t each = 0; each < view.getShape().front(); ++each) {
+    point.microBatch = each;
+    if (failed(add(getOf(view, each))))
+      return failure();
+  }
+  return success();
 }
 
 LogicalResult evaluate::executeCommand(Operation *op, const plan::RunTurn &run,

@@ -153,6 +153,8 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
       if (dist::MeshOp mesh =
               dist::MeshOp::lookup(program->getParentOp(), name))
         count = mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
+    if (failed(checkEach(program, count)))
+      return failure();
     for (auto entry : program.getOps<EntryOp>()) {
       // Of each body the micro-batches [first, end) of its runs, and one run.
       llvm::MapVector<Operation *, SmallVector<std::pair<int64_t, int64_t>>>
@@ -193,7 +195,8 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
     return success();
   }
 
-  /// Whether a command reads or writes what is split over micro-batches.
+  /// Whether a command reads or writes of what is split over micro-batches what
+  /// the run's has.
   static bool movesMicroBatch(BodyOp body) {
     auto isSplit = [](PartAttr part) {
       return llvm::any_of(part.getAxes().getAsRange<ArrayAttr>(), [](auto dim) {
@@ -203,10 +206,31 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
             });
       });
     };
-    return llvm::any_of(body.getOps<ReadOp>(),
-                        [&](ReadOp op) { return isSplit(op.getPart()); }) ||
-           llvm::any_of(body.getOps<WriteOp>(),
-                        [&](WriteOp op) { return isSplit(op.getPart()); });
+    auto moves = [&](auto op) {
+      return !op.getEachMicroBatch() && isSplit(op.getPart());
+    };
+    return llvm::any_of(body.getOps<ReadOp>(), moves) ||
+           llvm::any_of(body.getOps<WriteOp>(), moves);
+  }
+
+  /// What has the parts of each micro-batch has as many as there are.
+  static LogicalResult checkEach(ProgramOp program, int64_t count) {
+    auto check = [&](auto op, ViewAttr view) -> LogicalResult {
+      if (!op.getEachMicroBatch() || view.getShape().front() == count)
+        return success();
+      return op.emitOpError()
+             << "expected a view of the parts of " << count
+             << " micro-batches, found one of " << view.getShape().front();
+    };
+    WalkResult walked = program.walk([&](Operation *op) {
+      LogicalResult found = success();
+      if (auto read = dyn_cast<ReadOp>(op))
+        found = check(read, read.getTarget());
+      if (auto write = dyn_cast<WriteOp>(op))
+        found = check(write, write.getView());
+      return failed(found) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    return failure(walked.wasInterrupted());
   }
 
   /// Every view lies in its buffer for every coordinate.

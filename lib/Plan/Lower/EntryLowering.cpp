@@ -27,7 +27,7 @@ BufferOp SharedProgram::getStateBuffer(FlatSymbolRefAttr state, Location loc,
   OpBuilder builder = OpBuilder::atBlockEnd(&loadBody.getBody().front());
   ReadOp::create(builder, loc, Source::state, state.getValue(), part,
                  Lowering::getView(Lowering::getWhole(buffer, type)),
-                 "compute");
+                 /*each_micro_batch=*/false, "compute");
   return buffer;
 }
 
@@ -47,8 +47,11 @@ LogicalResult EntryLowering::run(EntryOp call) {
   } else {
     for (auto edge : schedule.getOps<dist::EdgeOp>())
       edges.try_emplace({edge.getTargetAttr(), edge.getArgument()}, edge);
-    stage.walk(
-        [&](dist::RunOp run) { order.insert(findTask(run.getTaskAttr())); });
+    stage.walk([&](dist::RunOp run) {
+      bool isNew = order.insert(findTask(run.getTaskAttr()));
+      if (!isNew || run.getTurn())
+        repeated.insert(run.getTaskAttr());
+    });
   }
   // Those of accumulators, too, which the entry does not show.
   for (Operation *op : order) {
@@ -210,28 +213,51 @@ void EntryLowering::readInput(Location loc, StringAttr input,
                               bool isSplit) {
   ViewAttr target = Lowering::getView(Lowering::getWhole(inputs[input], type));
   OpBuilder builder = OpBuilder::atBlockEnd(&body.getBody().front());
-  std::optional<Space> files = shared.target.getFileSpace();
-  if (!files) {
-    ReadOp::create(builder, loc, Source::input, input, part, target, "compute");
+  if (!shared.target.getFileSpace()) {
+    ReadOp::create(builder, loc, Source::input, input, part, target,
+                   /*each_micro_batch=*/false, "compute");
     return;
   }
-  BufferOp &buffer = read[input];
-  bool isNew = !buffer;
-  // One of a micro-batch: how many there must be plan-keep-in-flight finds.
+  auto [staged, isNew] = read.try_emplace(input);
+  bool ofEach = isSplit && countMicroBatches() > 1;
   if (isNew)
-    buffer = shared.lowering.createBuffer(
-        loc, (input.getValue() + ".read").str(), Role::input, *files, type);
-  ViewAttr source = Lowering::getView(Lowering::getWhole(buffer, type));
-  auto copy = CopyOp::create(builder, loc, source, target, "compute");
+    staged->second = createStaged(loc, (input.getValue() + ".read").str(),
+                                  Role::input, type, ofEach);
+  auto copy = CopyOp::create(
+      builder, loc, Lowering::getView(staged->second.own), target, "compute");
   copy->setAttr(kInsertedByAttr, builder.getStringAttr("local-lower-to-plan"));
   if (!isNew)
     return;
-  buffer.setPartAttr(part);
-  BodyOp &reads = isSplit ? readAll : readShared;
   if (!reads)
-    reads = createBody(isSplit ? "read_inputs" : "read_shared_inputs");
+    reads = createBody("read_inputs");
   OpBuilder atStart = OpBuilder::atBlockEnd(&reads.getBody().front());
-  ReadOp::create(atStart, loc, Source::input, input, part, source, "compute");
+  ReadOp::create(atStart, loc, Source::input, input, part,
+                 Lowering::getView(staged->second.all), ofEach, "compute");
+}
+
+int64_t EntryLowering::countMicroBatches() {
+  return schedule ? int64_t(schedule.getMicroBatches()) : 1;
+}
+
+/// Of each micro-batch a tensor lies behind the one before it, so that one
+/// command moves all of them, and a run finds its own by its number.
+EntryLowering::Staged EntryLowering::createStaged(Location loc, StringRef name,
+                                                  Role role,
+                                                  RankedTensorType type,
+                                                  bool ofEach) {
+  SmallVector<int64_t> shape(type.getShape());
+  if (ofEach)
+    shape.insert(shape.begin(), countMicroBatches());
+  auto all = RankedTensorType::get(shape, type.getElementType());
+  BufferOp buffer = shared.lowering.createBuffer(
+      loc, name, role, *shared.target.getFileSpace(), all);
+  Staged staged{Lowering::getWhole(buffer, type),
+                Lowering::getWhole(buffer, all)};
+  int64_t bytes = Lowering::getView(staged.own).getSpanBytes();
+  if (ofEach && bytes > 0)
+    staged.own.axes = {AxisStrideAttr::get(
+        type.getContext(), dist::MeshOp::kMicroBatchAxis, bytes)};
+  return staged;
 }
 
 LogicalResult EntryLowering::writeOutputs(func::FuncOp task,
@@ -247,19 +273,29 @@ LogicalResult EntryLowering::writeOutputs(func::FuncOp task,
     }
     Location loc = value.getLoc();
     Place place = shared.lowering.getContiguous(value, loc);
-    if (std::optional<Space> files = shared.target.getFileSpace())
-      place = shared.lowering.copy(place, loc, Role::output, *files);
-    else if (place.buffer.getRole() == Role::state && writesStates)
+    bool ofEach = false;
+    if (shared.target.getFileSpace()) {
+      ofEach = repeated.contains(FlatSymbolRefAttr::get(task));
+      Staged staged = createStaged(
+          loc, (place.buffer.getSymName() + ".written").str(), Role::output,
+          cast<RankedTensorType>(value.getType()), ofEach);
+      auto copy = CopyOp::create(shared.commands, loc, Lowering::getView(place),
+                                 Lowering::getView(staged.own), "compute");
+      copy->setAttr(kInsertedByAttr,
+                    shared.commands.getStringAttr("local-lower-to-plan"));
+      place = staged.all;
+    } else if (place.buffer.getRole() == Role::state && writesStates)
       place = shared.lowering.copy(place, loc, Role::output);
     if (place.buffer.getRole() == Role::activation)
       place.buffer.setRole(Role::output);
-    if (!bodies.write)
-      bodies.write = createBody("write_outputs");
-    OpBuilder builder = OpBuilder::atBlockEnd(&bodies.write.getBody().front());
+    BodyOp &write = shared.target.getFileSpace() ? writes : bodies.write;
+    if (!write)
+      write = createBody("write_outputs");
+    OpBuilder builder = OpBuilder::atBlockEnd(&write.getBody().front());
     WriteOp::create(builder, loc, Source::output, output.getValue(),
                     getPart(cast<RankedTensorType>(value.getType()),
                             task.getResultAttr(number, dist::kLayoutAttr)),
-                    Lowering::getView(place), "compute");
+                    Lowering::getView(place), ofEach, "compute");
   }
   return success();
 }
@@ -368,34 +404,14 @@ void EntryLowering::findReaders() {
   }
 }
 
-/// Runs a body once for each micro-batch. The loops of an entry are those of
-/// its schedule, which the proof holds them against: these are runs beside
-/// them.
-static void runOnAll(BodyOp body, int64_t microBatches, RunListWriter &list) {
-  for (int64_t microBatch = 0; microBatch < microBatches; ++microBatch)
-    list.run(body, microBatch);
-}
-
-void EntryLowering::runReads(RunListWriter &list) {
-  list.run(readShared, 0);
-  runOnAll(readAll, schedule ? schedule.getMicroBatches() : 1, list);
-}
-
-void EntryLowering::runWrites(RunListWriter &list) {
-  for (auto &[name, bodies] : tasks)
-    if (shared.target.getFileSpace())
-      runOnAll(bodies.write,
-               bodies.runs > 1 ? int64_t(schedule.getMicroBatches()) : 1, list);
-}
-
 LogicalResult EntryLowering::writeRunList(EntryOp call) {
   RunListWriter list(call, shared.target);
-  runReads(list);
+  list.run(reads, 0);
   if (!schedule) {
     TaskBodies &bodies = tasks.front().second;
     bodies.reads = true;
     list.run(bodies, 0);
-    runWrites(list);
+    list.run(writes, 0);
     return success();
   }
   if (transfers.hasQueued())
@@ -431,7 +447,7 @@ LogicalResult EntryLowering::writeRunList(EntryOp call) {
     }
   }
   transfers.goOnTo({}, list);
-  runWrites(list);
+  list.run(writes, 0);
   // Where others have read a task's inputs before it, nothing reads them again.
   for (auto &[name, bodies] : tasks)
     if (bodies.read &&

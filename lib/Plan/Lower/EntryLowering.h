@@ -29,6 +29,7 @@ private:
   mlir::LogicalResult lowerResults(mlir::func::FuncOp task, TaskBodies &bodies);
   mlir::LogicalResult writeOutputs(mlir::func::FuncOp task, TaskBodies &bodies);
   BodyOp createBody(llvm::StringRef name);
+  int64_t countMicroBatches(); ///< of a call
   /// The verifier has seen that the schedule's tasks are there.
   mlir::func::FuncOp findTask(mlir::FlatSymbolRefAttr name) {
     return shared.symbols.lookup<mlir::func::FuncOp>(name.getAttr());
@@ -43,8 +44,13 @@ private:
   void readInput(mlir::Location loc, mlir::StringAttr input,
                  mlir::RankedTensorType type, PartAttr part, BodyOp body,
                  bool isSplit);
-  void runReads(RunListWriter &list);
-  void runWrites(RunListWriter &list);
+  /// A tensor in the target's space for files: where the micro-batch at hand
+  /// has it, and all of it, which a command reads or writes.
+  struct Staged {
+    Place own, all;
+  };
+  Staged createStaged(mlir::Location loc, llvm::StringRef name, Role role,
+                      mlir::RankedTensorType type, bool ofEach);
 
   SharedProgram &shared;
   mlir::func::FuncOp entry;
@@ -56,12 +62,12 @@ private:
   llvm::DenseMap<std::pair<mlir::Attribute, unsigned>, dist::EdgeOp> edges;
   llvm::StringMap<BufferOp> inputs;
   /// Of a target that wants files read at the start of a call and written at
-  /// its end: where each input lies then, and the bodies that read what each
-  /// micro-batch has of its own, and what all share.
-  llvm::StringMap<BufferOp> read;
-  BodyOp readAll, readShared;
+  /// its end: where each input lies then, and the bodies that do.
+  llvm::StringMap<Staged> read;
+  BodyOp reads, writes;
   llvm::MapVector<mlir::StringAttr, TaskBodies> tasks;
-  bool writesStates = false; ///< a task does
+  llvm::DenseSet<mlir::Attribute> repeated; ///< tasks that run more than once
+  bool writesStates = false;                ///< a task does
   /// The stage's tasks, numbered in the order of their first runs, and of each
   /// state those that write it.
   llvm::DenseMap<mlir::Attribute, size_t> numbers;

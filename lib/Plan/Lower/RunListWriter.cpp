@@ -33,8 +33,7 @@ void RunListWriter::run(TaskBodies &bodies, int64_t offset) {
   if (bodies.reads)
     run(bodies.read, offset);
   run(bodies.body, offset);
-  if (!target.getFileSpace())
-    run(bodies.write, offset); // else at the end of the call
+  run(bodies.write, offset);
 }
 
 void RunListWriter::readOnce(TaskBodies &bodies) {

@@ -53,6 +53,8 @@ struct Interval {
 struct Lifetime {
   BufferOp buffer;
   bool persistent = false;
+  /// Micro-batches have their own pieces of it, which all of them must outlive.
+  bool hasPieces = false;
   SmallVector<Interval, 1> intervals;
   std::optional<unsigned> entry;
   int64_t bytes = 0;
@@ -63,8 +65,9 @@ struct Lifetime {
     entry = execution.entry;
     int64_t batch = execution.run.getMicroBatch();
     if (intervals.empty() ||
-        (buffer.getSlots() == 1 && intervals.back().microBatch != batch &&
-         writesOnly && intervals.back().endsWith(execution)))
+        (buffer.getSlots() == 1 && !hasPieces &&
+         intervals.back().microBatch != batch && writesOnly &&
+         intervals.back().endsWith(execution)))
       intervals.emplace_back();
     intervals.back().microBatch = batch;
     intervals.back().add(execution, position);
@@ -184,6 +187,10 @@ struct AllocateBuffersPass
       for (ViewAttr view : getViews(command)) {
         StringAttr owner = getOwner(buffers, view);
         Lifetime &lifetime = lifetimes[owner];
+        lifetime.hasPieces |=
+            llvm::any_of(view.getAxes(), [](AxisStrideAttr axis) {
+              return axis.getAxis() == dist::MeshOp::kMicroBatchAxis;
+            });
         // Scratch is read as it is written, and never from before.
         own.push_back(
             {&lifetime, !read.contains(owner) ||

@@ -306,12 +306,16 @@ struct ReadCommand {
   std::string name;
   Part part;
   View target;
+  /// Of the parts of all micro-batches, which the view's first dimension
+  /// counts; else of that of the run's.
+  bool eachMicroBatch = false;
 };
 template <class IO> void describe(IO &io, ReadCommand &read) {
   io.field("source", read.source);
   io.field("name", read.name);
   io.field("part", read.part);
   io.view("target", read.target, Access::Write);
+  io.field("each_micro_batch", read.eachMicroBatch);
 }
 
 struct WriteCommand {
@@ -320,12 +324,14 @@ struct WriteCommand {
   std::string name;
   Part part;
   View view;
+  bool eachMicroBatch = false; ///< As in ReadCommand.
 };
 template <class IO> void describe(IO &io, WriteCommand &write) {
   io.field("destination", write.target);
   io.field("name", write.name);
   io.field("part", write.part);
   io.view("view", write.view, Access::Read);
+  io.field("each_micro_batch", write.eachMicroBatch);
 }
 
 struct RecordCommand {

@@ -490,3 +490,30 @@ plan.program @p stage 0 ranks 2 {
   // expected-error @below {{expected parts of dimension 0 of [-1], found 32, 32, 32}}
   plan.buffer @b : state device at 0, 192 bytes source @b part [-1/tp] interleaved <0[32, 32, 32] by 2>
 }
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @+1 {{expected a view of one dimension more than the part has, which counts micro-batches, found 1 and 1}}
+    plan.read input "x" each_micro_batch -> @a[4xf32] of [4/mb]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @+1 {{expected a view of one dimension more than the part has, which counts micro-batches, found 1 and 1}}
+    plan.write @a[4xf32] of [4/mb] -> output "x" each_micro_batch
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.body @f engine cpu {
+    // expected-error @+1 {{expected an input or an output of each micro-batch, found a state}}
+    plan.read state "x" each_micro_batch -> @a[2x4xf32] of [8/mb]
+  }
+}

@@ -94,6 +94,10 @@ plan.program @main stage 1 ranks 2 mesh @m {
     plan.fill @y[4xf32] with 0.0
     // CHECK: plan.write @y[4xf32] of [8/dp] -> output "y"{{$}}
     plan.write @y[4xf32] of [8/dp] -> output "y"
+    // CHECK-NEXT: plan.read input "x" each_micro_batch -> @x[3x4xf32] of [24/mb/dp]{{$}}
+    plan.read input "x" each_micro_batch -> @x[3x4xf32] of [24/mb/dp]
+    // CHECK-NEXT: plan.write @y[3x4xf32] of [24/mb/dp] -> output "y" each_micro_batch{{$}}
+    plan.write @y[3x4xf32] of [24/mb/dp] -> output "y" each_micro_batch
   }
   // CHECK: plan.entry @forward
   plan.entry @forward {

@@ -89,6 +89,8 @@ constexpr Setting kSettings[] = {
     {"two of eight micro-batches in flight", "", "", 8, 0, true, "1f1b:2"},
     {"ZeRO-3, three of four in flight", "dp=2", "", 4, 3, true, "1f1b:3"},
     {"ZeRO-2, all micro-batches in flight", "dp=2", "", 2, 2, true, "gpipe"},
+    {"ZeRO-1, inputs of all micro-batches at once", "dp=2", "", 4, 1, true,
+     "1f1b:2", "null:staged"},
     {"tp", "tp=2", "", 1, 0, true},
     {"cp", "cp=2", "", 1, 0, true},
     {"sp, two micro-batches", "sp=2", "", 2, 0, true},
