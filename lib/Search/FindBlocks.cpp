@@ -211,6 +211,23 @@ std::optional<Blocks::Place> Blocks::findPlace(unsigned item) const {
                (item - repeat.begin) % repeat.period};
 }
 
+std::optional<std::pair<unsigned, int>> Blocks::findNext(unsigned item) const {
+  if (!repeatOf[item])
+    return std::nullopt;
+  const Repeat &repeat = repeats[*repeatOf[item]];
+  int copy = int((item - repeat.begin) / repeat.period);
+  for (auto [number, stretch] : llvm::enumerate(stretches)) {
+    auto found = stretch.starts.find(*repeatOf[item]);
+    if (found == stretch.starts.end())
+      continue;
+    auto [start, step] = found->second;
+    int block = (copy - int(start)) * step;
+    if (block == -1 || block == int(stretch.length))
+      return std::pair(unsigned(number), block);
+  }
+  return std::nullopt;
+}
+
 unsigned Blocks::getItem(const Place &place, unsigned block) const {
   auto [start, step] = stretches[place.stretch].starts.lookup(place.repeat);
   const Repeat &repeat = repeats[place.repeat];

@@ -43,6 +43,10 @@ public:
     unsigned stretch, block, repeat, offset;
   };
   std::optional<Place> findPlace(unsigned item) const;
+  /// The stretch next to an item that is of none of its blocks, but of what
+  /// they repeat, and its block: -1 in front of the first, or as many as there
+  /// are.
+  std::optional<std::pair<unsigned, int>> findNext(unsigned item) const;
   /// The item that a value is, or is made by; none of one made elsewhere.
   std::optional<unsigned> findItem(mlir::Value value) const;
   std::optional<unsigned> findItem(mlir::Operation *op) const;

@@ -10,6 +10,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/Verifier.h"
+#include <cmath>
 #include <numeric>
 
 using namespace mlir;
@@ -25,11 +26,36 @@ static int64_t getBytesOfRemoved(ArrayRef<int64_t> kept) {
   return std::min({kept[1], kept[2], std::max(kept[0], kept[3])});
 }
 
-/// By how much an arena grows with the blocks that were taken out.
+namespace {
+/// What is alive at the moments at which most and least is.
+struct Range {
+  int64_t least = INT64_MAX, most = 0;
+
+  void add(int64_t bytes) {
+    least = std::min(least, bytes);
+    most = std::max(most, bytes);
+  }
+  double getSpan() const { return double(most - least); }
+};
+} // namespace
+
+/// The largest buffer of an arena that comes and goes.
+static int64_t getLargest(plan::ArenaOp arena) {
+  int64_t largest = 0;
+  auto program = arena->getParentOfType<plan::ProgramOp>();
+  for (auto buffer : program.getOps<plan::BufferOp>())
+    if (buffer.getSpace() == arena.getSpace() &&
+        buffer.getRole() == plan::Role::activation)
+      largest = std::max(largest, plan::Liveness::getBytes(buffer));
+  return largest;
+}
+
+/// The bytes of an arena with the blocks that were taken out. A gap as large as
+/// a buffer is what one left; more of them grow as what comes and goes does.
 static int64_t
-countBytesOfRemoved(plan::ArenaOp arena, const plan::Liveness &liveness,
-                    ArrayRef<BlockClass> classes,
-                    const llvm::DenseMap<Operation *, KeptBlock> &blockOf) {
+predictArena(plan::ArenaOp arena, const plan::Liveness &liveness,
+             ArrayRef<BlockClass> classes,
+             const llvm::DenseMap<Operation *, KeptBlock> &blockOf) {
   // One group for what is of no block, and one for each block of each class
   // that this stage has.
   llvm::SmallDenseMap<int64_t, unsigned> firstGroup;
@@ -46,11 +72,12 @@ countBytesOfRemoved(plan::ArenaOp arena, const plan::Liveness &liveness,
       arena.getSpace(), arena.getAlignment(), 1 + kBlocksLeft * removed.size(),
       [&](plan::BufferOp buffer) -> std::optional<unsigned> {
         auto block = blockOf.find(buffer);
-        if (block == blockOf.end() || block->second.index >= kBlocksLeft)
+        if (block == blockOf.end() || block->second.index < 0 ||
+            block->second.index >= kBlocksLeft)
           return 0;
         return firstGroup.lookup(block->second.number) + block->second.index;
       });
-  int64_t now = 0, then = 0;
+  Range now, then;
   for (size_t moment = 0; moment < profiles.front().size(); ++moment) {
     SmallVector<int64_t> bytes;
     for (const std::vector<int64_t> &profile : profiles)
@@ -60,22 +87,54 @@ countBytesOfRemoved(plan::ArenaOp arena, const plan::Liveness &liveness,
     for (auto [number, count] : llvm::enumerate(removed))
       more += count * getBytesOfRemoved(ArrayRef(bytes).slice(
                           1 + number * kBlocksLeft, kBlocksLeft));
-    now = std::max(now, alive);
-    then = std::max(then, alive + more);
+    now.add(alive);
+    then.add(alive + more);
   }
-  return then - now;
+  int64_t gaps = int64_t(arena.getBytes()) - now.most;
+  double growth = now.getSpan() > 0 ? then.getSpan() / now.getSpan() : 1;
+  int64_t growing = std::max<int64_t>(gaps - getLargest(arena), 0);
+  return then.most + gaps + std::llround(double(growing) * (growth - 1));
+}
+
+/// Of what kernels make of ops of several blocks: the block of the op that
+/// makes it. Blocks share kernels, whose ops say which they are for one of
+/// them: for another they are as far away from those as it is.
+static void
+findBlocksOfResults(plan::ProgramOp program, const SymbolTable &symbols,
+                    llvm::DenseMap<StringAttr, KeptBlock> &blockOf) {
+  program.walk([&](plan::KernelOp kernel) {
+    auto function = symbols.lookup<func::FuncOp>(kernel.getFunction());
+    auto first = getBlock(function.getLoc()), own = getBlock(kernel.getLoc());
+    if (!first || !own || first->number != own->number)
+      return;
+    for (auto [output, value] :
+         llvm::zip(kernel.getOutputs(),
+                   function.front().getTerminator()->getOperands())) {
+      Operation *maker = value.getDefiningOp();
+      auto block = maker ? getBlock(maker->getLoc()) : std::nullopt;
+      if (block && block->number == own->number)
+        blockOf.try_emplace(
+            cast<plan::ViewAttr>(output).getBuffer().getAttr(),
+            KeptBlock{own->number, block->index + own->index - first->index});
+    }
+  });
 }
 
 /// The blocks that buffers are of. Of states the states say it.
 static llvm::DenseMap<Operation *, KeptBlock>
 findBlocks(plan::ProgramOp program, const SymbolTable &symbols) {
+  llvm::DenseMap<StringAttr, KeptBlock> ofResults;
+  findBlocksOfResults(program, symbols, ofResults);
   llvm::DenseMap<Operation *, KeptBlock> blockOf;
   for (auto buffer : program.getOps<plan::BufferOp>()) {
     Operation *said = buffer;
     if (FlatSymbolRefAttr source = buffer.getSourceAttr())
       if (Operation *state = symbols.lookup(source.getAttr()))
         said = state;
-    if (auto block = getBlock(said->getLoc()))
+    auto result = ofResults.find(buffer.getSymNameAttr());
+    if (said == buffer && result != ofResults.end())
+      blockOf[buffer] = result->second;
+    else if (auto block = getBlock(said->getLoc()))
       blockOf[buffer] = *block;
   }
   return blockOf;
@@ -118,11 +177,9 @@ search::predictPeaks(ModuleOp module, const SplitBuilder &buildSplit,
     auto liveness = plan::Liveness::compute(program);
     auto blockOf = findBlocks(program, symbols);
     for (auto arena : program.getOps<plan::ArenaOp>())
-      arenas.push_back(
-          {int64_t(program.getStage()),
-           plan::stringifySpace(arena.getSpace()).str(),
-           int64_t(arena.getBytes()) +
-               countBytesOfRemoved(arena, liveness, classes, blockOf)});
+      arenas.push_back({int64_t(program.getStage()),
+                        plan::stringifySpace(arena.getSpace()).str(),
+                        predictArena(arena, liveness, classes, blockOf)});
   }
   return arenas;
 }

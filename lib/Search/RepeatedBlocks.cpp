@@ -269,7 +269,14 @@ void Shortener::apply(int64_t &number, std::vector<BlockClass> &classes) {
         mark(symbols.lookup(state), getKept(*place));
   }
   for (Operation *op : blocks.getOps()) {
-    auto place = blocks.findPlace(*blocks.findItem(op));
+    unsigned item = *blocks.findItem(op);
+    auto place = blocks.findPlace(item);
+    if (auto next = blocks.findNext(item); !place && next) {
+      auto [stretch, block] = *next;
+      if (gaps[stretch].length > 0)
+        mark(op, {numbers[stretch],
+                  block < 0 ? block : block - int64_t(gaps[stretch].length)});
+    }
     if (!place || gaps[place->stretch].length == 0)
       continue;
     if (!gaps[place->stretch].contains(place->block)) {

@@ -37,7 +37,9 @@ inline constexpr int64_t kBlocksLeft = 4;
 mlir::FailureOr<std::vector<BlockClass>>
 removeRepeatedBlocks(mlir::ModuleOp module);
 
-/// A block that stayed: the class, and its number in it, from 0.
+/// A block that stayed: the class, and its number in it, from 0; of what is
+/// left over at the ends of the class, as alike as it is, the number is out of
+/// range.
 struct KeptBlock {
   int64_t number, index;
 };

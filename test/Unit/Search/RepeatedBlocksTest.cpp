@@ -15,9 +15,9 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::search;
 
-/// y = exp(x * w) for each of so many weights, and the sum of the loss of each
-/// of `outside` on the way.
-static std::string write(int layers, int outside = -1) {
+/// y = exp(x * w) for each of so many weights, half a layer where something is
+/// left over, and that plus the product of layer `outside`, if that is one.
+static std::string write(int layers, int outside = -1, bool leftOver = false) {
   std::string states, arguments, ops, last = "%x", type = "tensor<4x4xf32>";
   for (int i = 0; i < layers; ++i) {
     std::string n = std::to_string(i);
@@ -26,6 +26,10 @@ static std::string write(int layers, int outside = -1) {
     ops += "%m" + n + " = nn.mul " + last + ", %w" + n + " : " + type + "\n";
     ops += "%e" + n + " = nn.exp %m" + n + " : " + type + "\n";
     last = "%e" + n;
+  }
+  if (leftOver) {
+    ops += "%z = nn.mul " + last + ", %w0 : " + type + "\n";
+    last = "%z";
   }
   std::string other = outside < 0 ? last : "%m" + std::to_string(outside);
   ops += "%y = nn.add " + last + ", " + other + " : " + type + "\n";
@@ -93,4 +97,12 @@ TEST_F(RepeatedBlocks, LeavesFewAlone) {
 TEST_F(RepeatedBlocks, LeavesWhatIsReadOutside) {
   EXPECT_THAT(remove(write(9, /*outside=*/4)), IsEmpty());
   EXPECT_THAT(remove(write(9, /*outside=*/8)), ElementsAre(5));
+}
+
+// Half a block more, as alike as it is: it says behind which it lies.
+TEST_F(RepeatedBlocks, TellsWhatIsLeftOver) {
+  EXPECT_THAT(remove(write(9, /*outside=*/-1, /*leftOver=*/true)),
+              ElementsAre(5));
+  EXPECT_THAT(getBlocks<nn::MulOp>(), ElementsAre(0, 1, 2, 3, 4));
+  EXPECT_THAT(getBlocks<nn::ExpOp>(), ElementsAre(0, 1, 2, 3));
 }
