@@ -65,7 +65,7 @@ public:
   /// Those that have one of the states.
   void choose(const States &states);
   /// Leaves classes as they are of which something that stays reads what it
-  /// cannot find elsewhere.
+  /// cannot find elsewhere, or which alone read something that stays.
   void check();
   /// The states of what goes.
   States getStates() const;
@@ -82,6 +82,9 @@ private:
   /// Whether an argument has a use, or an op a result with one, that stays and
   /// has nothing else to read.
   bool isMissed(unsigned item, Value value) const;
+  /// A reader of what stays and is made elsewhere, if nothing that stays reads
+  /// it: without its readers it would be something else.
+  Operation *findLastReader(unsigned item, ValueRange values) const;
   /// The item that is to a place, seen from a block that stays, what the place
   /// was without the gap: none at the ends.
   std::optional<unsigned> shift(const Place &place, unsigned reader) const;
@@ -175,6 +178,22 @@ bool Shortener::isMissed(unsigned item, Value value) const {
          });
 }
 
+Operation *Shortener::findLastReader(unsigned item, ValueRange values) const {
+  Operation *reader = nullptr;
+  for (Value value : values)
+    for (Operation *user : value.getUsers()) {
+      if (!isGone(blocks.findItem(user)))
+        return nullptr;
+      reader = user;
+    }
+  if (!reader || isGone(item))
+    return nullptr;
+  // Within a class, what stays behind reads it instead.
+  auto own = blocks.findPlace(item);
+  auto theirs = blocks.findPlace(*blocks.findItem(reader));
+  return own && own->stretch == theirs->stretch ? nullptr : reader;
+}
+
 void Shortener::check() {
   auto drop = [&](unsigned item) {
     gaps[blocks.findPlace(item)->stretch].length = 0;
@@ -187,11 +206,24 @@ void Shortener::check() {
       drop(item);
       isStable = false;
     };
-    for (BlockArgument argument : entry.getArguments())
-      look(argument.getArgNumber(), argument);
-    for (Operation *op : blocks.getOps())
+    auto lookAtReaders = [&](unsigned item, ValueRange values) {
+      Operation *reader = findLastReader(item, values);
+      if (!reader)
+        return;
+      drop(*blocks.findItem(reader));
+      isStable = false;
+    };
+    for (BlockArgument argument : entry.getArguments()) {
+      Value value = argument;
+      look(argument.getArgNumber(), value);
+      lookAtReaders(argument.getArgNumber(), value);
+    }
+    for (Operation *op : blocks.getOps()) {
       for (Value result : op->getResults())
         look(*blocks.findItem(op), result);
+      if (op->getNumOperands() > 0) // a constant is nobody's
+        lookAtReaders(*blocks.findItem(op), op->getResults());
+    }
     for (OpOperand &returned : end->getOpOperands()) {
       auto argument = findReturned(returned.getOperandNumber());
       if (isGone(blocks.findItem(returned.get())) || !isGone(argument) ||

@@ -29,7 +29,7 @@ inline constexpr int64_t kBlocksLeft = 4;
 /// themselves, op by op, with the same types and attributes but for numbers and
 /// symbols; of the same block are those of which one reads what the other
 /// makes. A class is left as it is where something outside reads what would be
-/// gone.
+/// gone, or is read by nothing else.
 ///
 /// Fails without a word, and leaves a module that is no use, where entries
 /// disagree about what a block is. Returns the classes, none where nothing
