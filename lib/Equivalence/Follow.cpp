@@ -82,12 +82,43 @@ bool equivalence::agree(Operation *logical, Operation *local) {
 /// How many ways to read all operands of an op are tried.
 static constexpr size_t kChoices = size_t(1) << 14;
 
+/// Whether what is the one piece is the other one, too: of equal elements any
+/// part is as good, in any order.
+static bool implies(const Piece &piece, const Piece &other) {
+  return piece.logical == other.logical && piece.partial == other.partial &&
+         (piece.partial.empty() || piece.reduction == other.reduction) &&
+         llvm::all_of_zip(piece.dims, other.dims,
+                          [](const Dim &dim, const Dim &as) {
+                            return dim == as || (dim.free && as.padding == 0);
+                          });
+}
+
+/// Leaves out what others say as well: few ways to read all are left then.
+static void dropImplied(std::vector<Piece> &pieces) {
+  std::vector<Piece> kept;
+  for (const Piece &piece : pieces) {
+    auto says = [&](const Piece &each) { return implies(each, piece); };
+    if (llvm::any_of(kept, says))
+      continue;
+    llvm::erase_if(kept,
+                   [&](const Piece &each) { return implies(piece, each); });
+    kept.push_back(piece);
+  }
+  pieces = std::move(kept);
+}
+
 /// The results, each way, of `whole` on each choice of pieces. Zero is a term
 /// of any sum: where `zeros` says so, it takes part in those of its neighbours.
 std::vector<std::vector<Piece>>
-Follower::apply(Operation *whole, const Operands &operands,
-                ArrayRef<bool> zeros, Operation *local, bool ownRows) {
+Follower::apply(Operation *whole, Operands operands, ArrayRef<bool> zeros,
+                Operation *local, bool ownRows) {
   std::optional<OpMap> map = getOpMap(whole, ownRows);
+  size_t ways = 1;
+  for (const std::vector<Piece> &each : operands)
+    ways = std::min(ways * each.size(), kChoices + 1);
+  if (ways > kChoices)
+    for (std::vector<Piece> &each : operands)
+      dropImplied(each);
   std::vector<std::vector<Piece>> choices = {{}};
   for (const std::vector<Piece> &each : operands) {
     if (each.size() == 1) { // as of most: nothing multiplies
@@ -162,7 +193,7 @@ void Follower::applyMaps(Operation *op) {
     for (auto [number, operand] : llvm::enumerate(op->getOperands()))
       operands.push_back(
           hold(operand, logical.rootOf(candidate->getOperand(number))));
-    for (auto &results : apply(candidate, operands, zeros, op))
+    for (auto &results : apply(candidate, std::move(operands), zeros, op))
       for (auto [piece, result] : llvm::zip_equal(results, op->getResults()))
         insertSum(at(result).pieces, piece);
   }

@@ -244,11 +244,9 @@ private:
   bool belongTogether(const Turned &rows, mlir::Value logSumExp);
   void insertTurned(mlir::Value value, Turned turned);
   std::vector<Turned> getTurned(mlir::Value value);
-  std::vector<std::vector<Piece>> apply(mlir::Operation *whole,
-                                        const Operands &operands,
-                                        llvm::ArrayRef<bool> zeros,
-                                        mlir::Operation *local,
-                                        bool ownRows = false);
+  std::vector<std::vector<Piece>>
+  apply(mlir::Operation *whole, Operands operands, llvm::ArrayRef<bool> zeros,
+        mlir::Operation *local, bool ownRows = false);
   Logical::Ops findScatters(nn::ScatterAddOp local);
   std::vector<Piece> applyScatter(mlir::Operation *whole,
                                   mlir::Operation *local);

@@ -92,7 +92,8 @@ std::vector<Piece> Follower::applyOwn(Operation *whole, Operation *local,
                             : std::vector<Piece>{makeFree(indices)});
   SmallVector<bool> zeros(values.size(), false);
   zeros[0] = startsAsZeros;
-  for (auto &made : apply(whole, values, zeros, local, /*ownRows=*/true))
+  for (auto &made :
+       apply(whole, std::move(values), zeros, local, /*ownRows=*/true))
     insert(results, made.front());
   return results;
 }

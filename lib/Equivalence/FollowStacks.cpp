@@ -19,7 +19,9 @@ static bool areAlike(nn::NewtonSchulzOp lhs, nn::NewtonSchulzOp rhs) {
 /// matrix, and what is left is zeros, writes the iterations on all of it; false
 /// if it does not.
 bool Follower::stackMatrices(nn::ConcatOp op) {
-  if (op.getDim() != 0 || op.getType().getRank() != 3)
+  // A rank's one row of a matrix is joined as such.
+  int64_t rank = op.getType().getRank();
+  if (op.getDim() != 0 || (rank != 2 && rank != 3))
     return false;
   std::vector<SmallVector<nn::NewtonSchulzOp>> candidates;
   int64_t zeros = 0;

@@ -79,8 +79,11 @@ struct PlaceExpertsPass : impl::PlaceExpertsPassBase<PlaceExpertsPass> {
             argument.getArgNumber(), nn::kStateAttr);
         if (!name || !experts.contains(getParameter(name)))
           continue;
-        int64_t count =
-            cast<RankedTensorType>(argument.getType()).getDimSize(kGroups);
+        // A number beside moments, as NAdam's product of its rates, is of all.
+        auto type = cast<RankedTensorType>(argument.getType());
+        if (type.getRank() == 0)
+          continue;
+        int64_t count = type.getDimSize(kGroups);
         if (count % ranks == 0)
           split(argument);
         else if (uneven.insert(getParameter(name)).second)
