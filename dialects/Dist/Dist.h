@@ -36,6 +36,12 @@ inline constexpr llvm::StringLiteral kRingAttr = "dist.ring";
 /// runs once per micro-batch.
 inline constexpr llvm::StringLiteral kUnitAttr = "dist.unit";
 inline constexpr llvm::StringLiteral kInstanceAttr = "dist.instance";
+/// Of an op of the forward, a string: the segment that the backward computes
+/// again; `dist.discard` if what the forward reads of it is not kept either. Of
+/// an op that computes it again: the segment, too.
+inline constexpr llvm::StringLiteral kRecomputeAttr = "dist.recompute";
+inline constexpr llvm::StringLiteral kDiscardAttr = "dist.discard";
+inline constexpr llvm::StringLiteral kRecomputedAttr = "dist.recomputed";
 /// Attributes of who asks for explanations, and of nobody else: of reshards and
 /// collectives why each axis of the operand is there, a dictionary of strings
 /// by axis; of modules where axes come from (`parallel::Origins`).

@@ -46,13 +46,22 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
   if (attribute.getName() == kInstanceAttr &&
       isa<IntegerAttr>(attribute.getValue()))
     return success();
-  if (attribute.getName() == kRingAttr && isa<UnitAttr>(attribute.getValue()))
+  if (llvm::is_contained(
+          {StringRef(kRecomputeAttr), StringRef(kRecomputedAttr)},
+          attribute.getName().getValue()) &&
+      isa<StringAttr>(attribute.getValue()))
+    return success();
+  if ((attribute.getName() == kRingAttr ||
+       attribute.getName() == kDiscardAttr) &&
+      isa<UnitAttr>(attribute.getValue()))
     return success();
   return op->emitError() << "unexpected attribute '"
                          << attribute.getName().getValue()
                          << "'; of dist, functions may carry '" << kTaskAttr
-                         << "', ops '" << kInstanceAttr << "' and '"
-                         << kRingAttr << "' and ops of dist '"
+                         << "', ops '" << kInstanceAttr << "', '"
+                         << kRecomputeAttr << "', '" << kDiscardAttr << "', '"
+                         << kRecomputedAttr
+                         << "' and '" << kRingAttr << "' and ops of dist '"
                          << kInsertedByAttr << "' and '" << kUnitAttr << "'";
 }
 

@@ -224,6 +224,10 @@ Error accel::config::checkAgreement(const File &file, bool hasDeepSpeedFile) {
 
 static void claimFsdp(const File &file, Ledger &ledger, Layout &layout) {
   using Kind = Origin::Kind;
+  if (const Setting *again =
+          file.get("fsdp_config.fsdp_activation_checkpointing");
+      again && again->value == "true")
+    ledger.claim("recompute", *again, "full:uniform:1");
   const Setting *said = file.get("fsdp_config.fsdp_sharding_strategy");
   if (!said)
     said = file.get("fsdp_config.fsdp_reshard_after_forward");

@@ -307,6 +307,10 @@ Error accel::config::claimDeepSpeed(File &file, Ledger &ledger) {
   claimRows(file, ledger, [&](const Setting &setting) {
     return !isLeftOutByMuon(file, setting);
   });
+  if (const Setting *layers =
+          file.get("pipeline.activation_checkpoint_interval");
+      layers && layers->value != "0")
+    ledger.claim("recompute", *layers, "full:uniform:" + layers->value);
   Claims claims(file, ledger);
   Error errors = joinErrors(claims.zero(), claims.precision());
   claims.tensorParallel();

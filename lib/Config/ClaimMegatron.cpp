@@ -3,6 +3,7 @@
 
 #include "lib/Config/ClaimFile.h"
 #include "lib/Config/ClaimMuon.h"
+#include "lib/Config/ClaimRecompute.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -41,6 +42,13 @@ static std::optional<Setting> copy(const Setting *setting) {
 
 void accel::config::claimMegatronPlugin(const File &file, Ledger &ledger,
                                         Layout &layout) {
+  auto get = [&](StringRef what) {
+    return file.get(("megatron_lm_config.megatron_lm_recompute_" + what).str());
+  };
+  // Without modules nothing of it can be wrong.
+  cantFail(claimRecompute({get("activations"), get("granularity"),
+                           get("method"), get("num_layers")},
+                          ledger));
   layout.layersOfChunk =
       copy(file.get("megatron_lm_config."
                     "megatron_lm_num_layers_per_virtual_pipeline_stage"));
@@ -390,5 +398,7 @@ Error accel::config::claimMegatron(File &file, Ledger &ledger, Layout &layout) {
   claims.zero();
   claims.update();
   Error errors = joinErrors(claims.schedule(), claims.decay());
+  errors =
+      joinErrors(std::move(errors), claimRecomputeOfMegatron(file, ledger));
   return joinErrors(std::move(errors), claimMuonOfMegatron(file, ledger));
 }

@@ -59,7 +59,7 @@ static constexpr Key kKeys[] = {
           "gradients of tables are dense and summed as such")
         .beware("removed from DeepSpeed"),
     done("activation_checkpointing", "%activation_checkpointing", "{}",
-         "recomputing activations"),
+         "how what is computed again is kept: --recompute says what"),
     done("pipeline", "%pipeline", "{}", "stages, see there"),
     done("tensor_parallel", "%tensor_parallel", "{}", "tensor parallelism"),
     done("sequence_parallel_size", "count>=1", "1",
@@ -164,7 +164,7 @@ static constexpr Key kActivation[] = {
     noted("contiguous_memory_optimization", "bool", "false",
           "every byte's address is planned"),
     noted("number_checkpoints", "count>=0|null", "null",
-          "read where activations are recomputed"),
+          "the model, or --recompute, says what is computed again"),
     noted("synchronize_checkpoint_boundary", "bool", "false",
           "order is proved when compiling"),
     noted("profile", "bool", "false",
@@ -198,15 +198,15 @@ static constexpr Key kPipeline[] = {
         .unless("best")
         .beware("ignored: PipelineModule is told partition_method"),
     noted("seed_layers", "bool", "false", "the model's file has its weights"),
-    later("activation_checkpoint_interval", "count>=0", "0",
-          "recomputing activations")
-        .unless("0"),
+    done("activation_checkpoint_interval", "count>=0", "0",
+         "recompute full:uniform: so many layers together; 0: none")
+        .orSet("recompute"),
     noted("pipe_partitioned", "bool", "true",
           "what crosses between stages lies there as ranks of tp have it"),
     noted("grad_partitioned", "bool", "true",
           "what crosses between stages lies there as ranks of tp have it"),
     noted("use_reentrant", "bool", "true",
-          "read where activations are recomputed"),
+          "the backward is compiled with what it computes again"),
 };
 
 static constexpr Key kTensorParallel[] = {

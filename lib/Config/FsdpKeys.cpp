@@ -76,9 +76,9 @@ static constexpr Key kKeys[] = {
     noted("fsdp_sync_module_states", "flag|null", "true",
           "all ranks read the same file")
         .beware("must not be false beside fsdp_cpu_ram_efficient_loading"),
-    later("fsdp_activation_checkpointing", "flag|null", "false",
-          "recomputing activations")
-        .unless("false|null"),
+    done("fsdp_activation_checkpointing", "flag|null", "false",
+         "recompute full: each layer is computed again in the backward")
+        .orSet("recompute"),
     noted("fsdp_activation_checkpointing_offload", "flag|null", "false",
           "activations are in the memory of the CPU already"),
     later("fsdp_ignored_modules", "string|list|null", "null",

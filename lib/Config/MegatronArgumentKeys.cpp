@@ -21,9 +21,9 @@ static constexpr Key kKeys[] = {
     noted("--deepspeed_mpi", "switch", "false", "how ranks find each other"),
     noted("--no-pipeline-parallel", "switch", "false",
           "--pipeline-model-parallel-size says how many stages there are"),
-    later("--deepspeed-activation-checkpointing", "switch", "false",
-          "recomputing activations")
-        .unless("false"),
+    done("--deepspeed-activation-checkpointing", "switch", "false",
+         "recompute full")
+        .orSet("recompute"),
     done("--ds-sequence-parallel-size", "int>=1", "1",
          "axis sp of the mesh: heads are exchanged for positions")
         .sets("sp"),
@@ -102,15 +102,17 @@ static constexpr Key kKeys[] = {
           "the exponentials of attention are in float32 always"),
     noted("--calculate-per-token-loss", "switch", "false",
           "the loss of a step is that of all its rows at once always"),
-    later("--recompute-activations", "switch", "false",
-          "recomputing activations")
-        .unless("false"),
-    later("--recompute-granularity", "full,selective", "null",
-          "recomputing activations"),
-    noted("--recompute-method", "uniform,block", "null",
-          "read where activations are recomputed"),
-    noted("--recompute-num-layers", "int>=1", "null",
-          "read where activations are recomputed"),
+    done("--recompute-activations", "switch", "false",
+         "recompute selective, where no granularity is said")
+        .orSet("recompute"),
+    done("--recompute-granularity", "full,selective", "null",
+         "recompute, of full with the method, of selective with the modules")
+        .orSet("recompute"),
+    done("--recompute-method", "uniform,block", "null",
+         "recompute full: all layers, so many together, or the first of a "
+         "chunk"),
+    done("--recompute-num-layers", "int>=1", "null",
+         "recompute full: how many layers"),
     noted("--optimizer-cpu-offload", "switch", "false",
           "moments are in the memory of the CPU already"),
     // The update.

@@ -26,9 +26,9 @@ static constexpr Key kKeys[] = {
     done("megatron_lm_sequence_parallelism", "flag|null", "false",
          "sequence_parallelism, which is over tp")
         .sets("sequence_parallelism"),
-    later("megatron_lm_recompute_activations", "flag|null", "false",
-          "recomputing activations")
-        .unless("false|null")
+    done("megatron_lm_recompute_activations", "flag|null", "false",
+         "recompute selective, where no granularity is said")
+        .orSet("recompute")
         .beware("parsed, never forwarded: recompute_granularity full is sent"),
     done("megatron_lm_use_distributed_optimizer", "flag|null", "false",
          "true: zero_stage 1, over dp_shard and cp; false: 0"),
@@ -57,14 +57,14 @@ static constexpr Key kKeys[] = {
     later("megatron_lm_decoder_last_pipeline_num_layers", "int>=1|null", "null",
           "a last stage of so many layers: say --cut NODE for each stage")
         .unless("null"),
-    later("megatron_lm_recompute_granularity", "full,selective|null", "full",
-          "recomputing activations")
-        .unless("null")
+    done("megatron_lm_recompute_granularity", "full,selective|null", "full",
+         "recompute, of full with the method")
+        .orSet("recompute")
         .beware("its default is sent, whatever recompute_activations says"),
-    noted("megatron_lm_recompute_method", "uniform,block|null", "uniform",
-          "read where activations are recomputed"),
-    noted("megatron_lm_recompute_num_layers", "int>=1|null", "1",
-          "read where activations are recomputed"),
+    done("megatron_lm_recompute_method", "uniform,block|null", "uniform",
+         "recompute full: all layers, so many together, or the first ones"),
+    done("megatron_lm_recompute_num_layers", "int>=1|null", "1",
+         "recompute full: how many layers"),
     noted("megatron_lm_attention_backend", "string|null", "null",
           "kernels are our own"),
     done("megatron_lm_expert_model_parallel_size", "int>=1|null", "1",

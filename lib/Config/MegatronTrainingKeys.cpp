@@ -40,8 +40,8 @@ static constexpr Key kKeys[] = {
         .unless("false"),
     later("--moe-router-force-biased", "number", "null",
           "routing by chance in the router's place"),
-    later("--moe-layer-recompute", "switch", "false", "recomputing activations")
-        .unless("false"),
+    done("--moe-layer-recompute", "switch", "false", "recompute selective:moe")
+        .orSet("recompute"),
     later("--moe-dispatch-fwd-dtype", "bf16,mxfp8", "bf16",
           "tokens that are rounded on their way")
         .unless("bf16"),
@@ -54,9 +54,8 @@ static constexpr Key kKeys[] = {
           "steps that change no weight"),
     later("--batch-size", "int", "null",
           "gone from Megatron-LM: say --micro-batch-size"),
-    later("--checkpoint-activations", "switch", "false",
-          "recomputing activations")
-        .unless("false"),
+    done("--checkpoint-activations", "switch", "false", "recompute full")
+        .orSet("recompute"),
     later("--perform-rl-step", "switch", "false", "learning from rewards")
         .unless("false"),
     later("--warmup", "int", "null",
@@ -150,7 +149,8 @@ static constexpr Key kKeys[] = {
     later("--kitchen-recipe-number", "number", "null", "quantised products"),
     later("--kitchen-config-file", "string", "null", "quantised products"),
     later("--activations-checkpoint-method", "uniform,block", "null",
-          "recomputing activations"),
+          "Megatron-LM's older name: say --recompute-granularity full and "
+          "--recompute-method"),
     // Read with one of the above, or true always.
     noted("--no-initialization", "switch", "false",
           "weights come with the model"),
@@ -189,10 +189,14 @@ static constexpr Key kKeys[] = {
           "a scale that is undone again"),
     noted("--disable-bf16-reduced-precision-matmul", "switch", "false",
           "what is computed but products is in float32 always"),
-    noted("--distribute-saved-activations", "switch", "false",
-          "read where activations are recomputed"),
-    noted("--recompute-modules", "list|string", "null",
-          "read where activations are recomputed"),
+    later("--distribute-saved-activations", "switch", "false",
+          "kept activations that ranks of tp share: --sequence-parallel "
+          "divides them")
+        .unless("false"),
+    done("--recompute-modules", "list|string", "null",
+         "recompute selective: core_attn, layernorm, mlp, moe, moe_act, "
+         "shared_experts")
+        .orSet("recompute"),
     noted("--fp8-recipe", "tensorwise,delayed,mxfp8,blockwise,custom",
           "delayed", "read with --fp8-format"),
     noted("--fp8-quantizer-factory", "string", "null",
@@ -224,13 +228,13 @@ static constexpr Key kKeys[] = {
     noted("--mhc-init-gating-factor", "number", "0.01",
           "weights come with the model"),
     noted("--mhc-recompute-layer-num", "int", "null",
-          "read where activations are recomputed"),
+          "read with --recompute-modules mhc"),
     noted("--batch-invariant-mode", "switch", "false",
           "sums are made in the same order always"),
     noted("--batch-invariant-backend", "te_native,deepgemm,triton", "te_native",
           "sums are made in the same order always"),
     noted("--gdp-num-chunk-states-to-recompute", "int", "2",
-          "read where activations are recomputed"),
+          "read with --recompute-modules gdp_qkv"),
     noted("--fine-grained-activation-offloading", "switch", "false",
           "what is offloaded is in the memory of the CPU already"),
     noted("--offload-modules", "list|string", "null",
@@ -367,9 +371,9 @@ static constexpr Key kKeys[] = {
     noted("--use-custom-fsdp", "switch", "false",
           "--data-parallel-sharding-strategy says what is sharded"),
     noted("--activations-checkpoint-num-layers", "number", "null",
-          "read where activations are recomputed"),
+          "read with --activations-checkpoint-method"),
     noted("--checkpoint-num-layers", "number", "null",
-          "read where activations are recomputed"),
+          "each layer is computed again alone: say --recompute full:uniform:N"),
     noted("--min-scale", "number", "null", "read with --fp16"),
 };
 

@@ -51,6 +51,8 @@ Error Resolver::claimFlags() {
                  flag("--micro-batches"));
   if (request.schedule)
     ledger.claim("schedule", *request.schedule, flag("--schedule"));
+  if (request.recompute)
+    ledger.claim("recompute", *request.recompute, flag("--recompute"));
   if (request.mixedPrecision)
     ledger.claim("mixed_precision", *request.mixedPrecision,
                  flag("--mixed-precision"));

@@ -73,6 +73,8 @@ static constexpr NamedSetting kSettings[] = {
     ofLayout("gradient_accumulation_steps", "int>=1"),
     ofPass("schedule", "name",
            "how micro-batches follow each other, as --schedule says"),
+    ofPass("recompute", "name",
+           "what the backward computes again, as --recompute says"),
     ofLayout("mixed_precision", "no,bf16"),
     ofUpdate("gradient_clipping"),
     ofUpdate("optimizer.type"),

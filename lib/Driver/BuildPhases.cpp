@@ -57,6 +57,8 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     // Chosen after placement, when sizes and communication are known, and
     // before the split, which obeys.
     pm.addPass(equivalence::createKeepProgramPass(options.logical));
+    if (options.recompute.policy != "none")
+      pm.addPass(parallel::createMarkRecomputedPass(options.recompute));
     pm.addPass(search::createDecidePass(
         options.decide, parallel::buildSplitPipeline,
         [plan = options.plan](OpPassManager &trial) {

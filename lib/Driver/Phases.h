@@ -29,6 +29,7 @@ struct PhaseOptions {
   stages::CutForwardPassOptions cut;
   precision::DeclareWirePassOptions wire;
   parallel::PlaceOptions place;
+  parallel::MarkRecomputedPassOptions recompute;
   search::DecidePassOptions decide;
   plan::PlanOptions plan;
   /// The program as `train` left it, for the proof in `local`: the same for all

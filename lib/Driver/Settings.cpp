@@ -4,6 +4,7 @@
 #include "Settings.h"
 
 #include "dialects/Dist/ScheduleKind.h"
+#include "lib/Names/RecomputePolicy.h"
 #include "lib/Pipeline/NamedSchedules.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -51,6 +52,13 @@ public:
         read([&option](StringRef text) {
           option = text.str();
           return isSchedule(text);
+        }) {}
+
+  /// What the backward computes again.
+  explicit Into(accel::parallel::MarkRecomputedPassOptions &option)
+      : expectation("a policy (--recompute)"), read([&option](StringRef text) {
+          option.policy = text.str();
+          return !errorToBool(checkRecompute(text));
         }) {}
 
   StringRef expectation;
@@ -101,6 +109,7 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return o.train.factor.randomSeed; }},
     {"schedule",
      [](PhaseOptions &o) -> Into { return Into(o.decide.schedule); }},
+    {"recompute", [](PhaseOptions &o) -> Into { return Into(o.recompute); }},
     {"sharding.strict", [](PhaseOptions &o) -> Into { return o.place.strict; }},
 };
 
@@ -116,6 +125,10 @@ bool accel::driver::isSchedule(StringRef name) {
     return true;
   consumeError(ofStages.takeError());
   return false;
+}
+
+Error accel::driver::checkRecompute(StringRef policy) {
+  return RecomputePolicy::parse(policy).takeError();
 }
 
 bool accel::driver::isPhaseSetting(StringRef name) {

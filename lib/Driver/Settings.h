@@ -11,6 +11,9 @@ namespace accel::driver {
 /// Whether `--schedule` may say so: a schedule of one stage, or of several.
 bool isSchedule(llvm::StringRef name);
 
+/// What is wrong with a policy of `--recompute`.
+llvm::Error checkRecompute(llvm::StringRef policy);
+
 /// Whether a phase has a pass that obeys `name` (`zero_stage`). What is called
 /// otherwise is the update's (`optimizer.lr`), or nobody's.
 bool isPhaseSetting(llvm::StringRef name);

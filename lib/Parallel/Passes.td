@@ -597,6 +597,56 @@ def ScatterGradientsPass : OrderedPass<"dist-scatter-gradients"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def MarkRecomputedPass : OrderedPass<"dist-mark-recomputed"> {
+  let summary = "Marks what the backward computes again instead of keeping it";
+  let description = [{
+    Divides ops of the forward of `@step` into segments, by the policy that
+    `--recompute` names, and writes `dist.recompute`, the segment's name, on each.
+    `full:uniform:N` takes all layers (the modules that are numbered in a list), N
+    together; `full:block:N` the first N of each chunk of a pipeline;
+    `selective:PART,…` parts of layers that are known by what they do (Megatron-LM's
+    `--recompute-modules`; Korthikanti et al., arXiv:2205.05198); patterns the modules
+    whose paths match. Of `layernorm` and `moe_act` what the forward reads is not kept
+    either (`dist.discard`).
+
+    ```mlir
+    %h = nn.gelu %x loc("transformer.h.0.mlp.act")
+    // with policy=transformer.h.* becomes
+    %h = nn.gelu %x {dist.recompute = "transformer.h.0"}
+    ```
+  }];
+  let options = [Option<"policy", "policy", "std::string", "\"none\"", "what is computed again, as --recompute says it">];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
+def RecomputePass : OrderedPass<"dist-recompute"> {
+  let summary = "Computes the activations of marked segments again in the backward";
+  let description = [{
+    What the backward reads of a segment (`dist.recompute`) is computed again from what
+    the segment reads, in front of the first op of the backward that wants it (Chen et
+    al., Training Deep Nets with Sublinear Memory Cost, arXiv:1604.06174), so that it
+    need not be kept from the forward on. Kept is what the forward behind the segment
+    reads (but with `dist.discard`), and what tells of choices, integers and booleans
+    made of floats: rows and experts are not chosen twice. Dropout draws the same, since
+    it counts by coordinates. Comes before `dist-place-gathers`: what is computed again
+    reads the weights that the backward gathers.
+
+    ```mlir
+    %h = nn.gelu %x {dist.recompute = "h.0"}
+    %y = nn.matmul %h, %w {dist.recompute = "h.0"}
+    …
+    %dw = nn.matmul %h, %dy {transpose_lhs}
+    // becomes
+    %h = nn.gelu %x
+    %y = nn.matmul %h, %w
+    …
+    %h1 = nn.gelu %x {dist.recomputed = "h.0"}
+    %dw = nn.matmul %h1, %dy {transpose_lhs}
+    ```
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
 def PlaceGathersPass : OrderedPass<"dist-place-gathers"> {
   let summary = "Gathers sharded weights where they are used, unit by unit";
   let description = [{

@@ -77,6 +77,7 @@ void parallel::buildSplitPipeline(OpPassManager &pm) {
   // Once it is decided what runs, and how often: what is computed again in the
   // backward reads what the backward gathers. Scatters are what no smaller
   // exchange makes in pieces.
+  pm.addPass(createRecomputePass());
   pm.addPass(createScatterGradientsPass());
   // Weights that nothing gathers are rounded by unit as well.
   pm.addPass(createPlaceGathersPass());

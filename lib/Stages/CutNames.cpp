@@ -2,40 +2,12 @@
 
 #include "CutNames.h"
 
-#include "dialects/Accel/ValueName.h"
+#include "dialects/Accel/NodeNames.h"
 #include "lib/Names/Nearest.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::stages;
-
-/// `m.transformer.h.1` and all that it lies in.
-static void addPath(StringRef path, function_ref<void(StringRef)> add) {
-  for (; !path.empty(); path = path.contains('.') ? path.rsplit('.').first : "")
-    add(path);
-}
-
-/// The names in a location, which an op has of each node that it was made of.
-static void collect(Location location, function_ref<void(StringRef)> addNode,
-                    function_ref<void(StringRef)> addModule) {
-  if (StringAttr written = getValueName(location)) {
-    addNode(written);
-  } else if (auto name = dyn_cast<NameLoc>(location)) {
-    StringRef text = name.getName();
-    addNode(text);
-    if (!text.consume_front("/"))
-      return;
-    std::string dotted = text.str();
-    std::replace(dotted.begin(), dotted.end(), '/', '.');
-    if (StringRef(dotted).contains('.'))
-      addPath(StringRef(dotted).rsplit('.').first, addModule);
-  } else if (auto fused = dyn_cast<FusedLoc>(location)) {
-    if (auto module = dyn_cast_or_null<StringAttr>(fused.getMetadata()))
-      addPath(module, addModule);
-    for (Location each : fused.getLocations())
-      collect(each, addNode, addModule);
-  }
-}
 
 CutNames::CutNames(func::FuncOp entry) : entry(entry) {
   for (Operation &op : entry.front().without_terminator()) {
@@ -46,7 +18,7 @@ CutNames::CutNames(func::FuncOp entry) : entry(entry) {
           ops.push_back(&op);
       };
     };
-    collect(op.getLoc(), into(ofNodes), into(ofModules));
+    forEachName(op.getLoc(), into(ofNodes), into(ofModules));
   }
 }
 

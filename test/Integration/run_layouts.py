@@ -82,6 +82,7 @@ class Model:
         self.dims, self.batch = bindings(self.file, self.inputs)
         self.dims += tensorfiles.folded_flags(self.file)
         (self.loss, _), *_ = tensorfiles.graph_values(self.file)[1]
+        self.flags = []  # acc-opt's, beside those of a layout
         work.mkdir(parents=True, exist_ok=True)
 
     def train(self, optimizer, layout, single=False):
@@ -94,7 +95,7 @@ class Model:
             flags += [f"--{setting}"] if setting.startswith("schedule=") else ["--set", setting]
         flags += [] if single else ["--dtype=f64"]
         run("acc-opt", self.file, "--train", "--loss", self.loss, "--entries=step",
-            *OPTIMIZERS[optimizer], *self.dims, *flags, "--micro-batches", parts, "-o", executable)
+            *OPTIMIZERS[optimizer], *self.dims, *flags, *self.flags, "--micro-batches", parts, "-o", executable)
         ranks = 1
         for axis in filter(None, mesh.split(",")):
             ranks *= int(axis.split("=")[1])

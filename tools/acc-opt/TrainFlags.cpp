@@ -64,6 +64,15 @@ static cl::opt<std::string> schedule(
              "interleaved:V, zb-h1, zb-h2, zbv, dualpipev or auto (the fastest "
              "found)"),
     cl::value_desc("name"), cl::init("sequential"), cl::cat(layoutFlags));
+static cl::opt<std::string> recompute(
+    "recompute",
+    cl::desc("What of the activations the backward computes again instead of "
+             "keeping it: none (default), full (all layers; full:uniform:N: N "
+             "together; full:block:N: the first N of each chunk of a "
+             "pipeline), selective[:PART,PART] (parts of layers: core_attn, "
+             "the default, layernorm, mlp, moe, moe_act, shared_experts), or "
+             "glob patterns of modules' paths"),
+    cl::value_desc("policy"), cl::cat(layoutFlags));
 static cl::opt<std::string> mixedPrecision(
     "mixed-precision",
     cl::desc("bf16: matrix products and attention in bfloat16, everything "
@@ -135,6 +144,11 @@ static llvm::Error resolveFlags(CompileOptions &options) {
   // Another one is refused when all flags are looked at.
   if (schedule.getNumOccurrences() && isSchedule(schedule))
     request.schedule = schedule;
+  if (recompute.getNumOccurrences()) {
+    if (llvm::Error error = checkRecompute(recompute))
+      return error;
+    request.recompute = recompute;
+  }
   if (!mixedPrecision.empty())
     request.mixedPrecision = mixedPrecision;
   if (!optimizer.empty())
@@ -211,7 +225,8 @@ llvm::Error readTrainFlags(CompileOptions &options) {
                         {std::addressof(frozen), Phase::Train, true},
                         {std::addressof(allowFolded), Phase::NN, true},
                         {std::addressof(microBatches), Phase::Dist, false},
-                        {std::addressof(schedule), Phase::Decided, false}};
+                        {std::addressof(schedule), Phase::Decided, false},
+                        {std::addressof(recompute), Phase::Decided, false}};
   llvm::Error errors = llvm::Error::success();
   auto refuse = [&](const llvm::Twine &message) {
     errors = joinErrors(std::move(errors), fail(message));

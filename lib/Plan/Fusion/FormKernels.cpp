@@ -214,8 +214,8 @@ struct FormKernelsPass : impl::FormKernelsPassBase<FormKernelsPass> {
       Operation *clone = builder.clone(*op, mapping);
       // Which of many an op was does not change what it computes: the kernels
       // of all blocks of a model are one.
-      for (StringRef origin :
-           {dist::kInstanceAttr, dist::kUnitAttr, dist::kInsertedByAttr})
+      for (StringRef origin : {dist::kInstanceAttr, dist::kUnitAttr,
+                               dist::kInsertedByAttr, dist::kRecomputedAttr})
         clone->removeDiscardableAttr(origin);
     }
     SmallVector<Value> results;

@@ -1,0 +1,73 @@
+// Reads a policy of recomputation.
+
+#include "RecomputePolicy.h"
+
+#include "Nearest.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/GlobPattern.h"
+
+using namespace llvm;
+using namespace accel;
+
+static Error fail(const Twine &message) {
+  return createStringError(inconvertibleErrorCode(), message);
+}
+
+/// The parts of a layer that are known by what they do.
+static constexpr StringRef kParts[] = {
+    "core_attn", "layernorm", "mlp", "moe", "moe_act", "shared_experts"};
+
+static Error checkPart(StringRef part) {
+  if (is_contained(kParts, part))
+    return Error::success();
+  return fail("expected " + listNames(kParts) +
+              " behind 'selective:', found '" + part + "'" +
+              suggestName(part, kParts) +
+              "; other modules are named by patterns of their paths");
+}
+
+Expected<RecomputePolicy> RecomputePolicy::parse(StringRef text) {
+  RecomputePolicy policy;
+  if (text == "none")
+    return policy;
+  if (text == "full") {
+    policy.kind = Kind::Uniform;
+    return policy;
+  }
+  if (text == "selective") {
+    policy.kind = Kind::Selective;
+    policy.names = {"core_attn"};
+    return policy;
+  }
+  if (text.consume_front("full:")) {
+    auto [method, number] = text.split(':');
+    if ((method != "uniform" && method != "block") ||
+        number.getAsInteger(10, policy.layers) || policy.layers < 1)
+      return fail("expected full:uniform:N or full:block:N with N of at least "
+                  "1, found 'full:" +
+                  text + "'");
+    policy.kind = method == "uniform" ? Kind::Uniform : Kind::Block;
+    return policy;
+  }
+  policy.kind =
+      text.consume_front("selective:") ? Kind::Selective : Kind::Patterns;
+  SmallVector<StringRef> names;
+  text.split(names, ',');
+  for (StringRef name : names) {
+    if (policy.kind == Kind::Selective) {
+      if (Error error = checkPart(name))
+        return error;
+    } else if (name.empty()) {
+      return fail("expected none, selective, full, or patterns of modules' "
+                  "paths, found '" +
+                  text + "'");
+    } else if (Expected<GlobPattern> pattern = GlobPattern::create(name);
+               !pattern) {
+      return fail("expected a glob pattern of modules' paths, found '" + name +
+                  "': " + toString(pattern.takeError()));
+    }
+    policy.names.push_back(name.str());
+  }
+  return policy;
+}

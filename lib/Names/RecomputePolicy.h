@@ -1,0 +1,38 @@
+// What of a model's activations the backward computes again, as `--recompute`
+// says it.
+
+#ifndef ACCEL_LIB_NAMES_RECOMPUTEPOLICY_H
+#define ACCEL_LIB_NAMES_RECOMPUTEPOLICY_H
+
+#include "llvm/Support/Error.h"
+#include <string>
+#include <vector>
+
+namespace accel {
+
+/// The policies of Megatron-LM (`--recompute-granularity`, `-method`,
+/// `-num-layers`, `-modules`) and of FSDP's and DeepSpeed's activation
+/// checkpointing.
+struct RecomputePolicy {
+  enum class Kind {
+    None,      ///< every activation is kept
+    Selective, ///< the parts of layers that `names` has, found by what they do
+    Uniform,   ///< all layers, in groups of `layers`; each keeps what it reads
+    Block,     ///< the first `layers` layers of each chunk of a pipeline
+    Patterns,  ///< the modules whose paths match a glob pattern of `names`
+  };
+
+  Kind kind = Kind::None;
+  int64_t layers = 1;
+  std::vector<std::string> names = {};
+
+  /// `none`, `selective` (of `core_attn`), `selective:PART,PART`, `full` (that
+  /// is `full:uniform:1`), `full:uniform:N`, `full:block:N` or
+  /// `PATTERN,PATTERN`. Errors: a part or a method that there is not, a number
+  /// below 1, a pattern that is none.
+  static llvm::Expected<RecomputePolicy> parse(llvm::StringRef text);
+};
+
+} // namespace accel
+
+#endif // ACCEL_LIB_NAMES_RECOMPUTEPOLICY_H
