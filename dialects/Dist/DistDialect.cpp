@@ -60,9 +60,9 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                          << "'; of dist, functions may carry '" << kTaskAttr
                          << "', ops '" << kInstanceAttr << "', '"
                          << kRecomputeAttr << "', '" << kDiscardAttr << "', '"
-                         << kRecomputedAttr
-                         << "' and '" << kRingAttr << "' and ops of dist '"
-                         << kInsertedByAttr << "' and '" << kUnitAttr << "'";
+                         << kRecomputedAttr << "' and '" << kRingAttr
+                         << "' and ops of dist '" << kInsertedByAttr
+                         << "' and '" << kUnitAttr << "'";
 }
 
 /// A layout whose pieces, on this mesh, have the type's shape.
