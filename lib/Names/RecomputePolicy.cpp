@@ -29,8 +29,12 @@ static Error checkPart(StringRef part) {
 
 Expected<RecomputePolicy> RecomputePolicy::parse(StringRef text) {
   RecomputePolicy policy;
-  if (text == "none")
+  if (text == "model")
     return policy;
+  if (text == "none") {
+    policy.kind = Kind::None;
+    return policy;
+  }
   if (text == "full") {
     policy.kind = Kind::Uniform;
     return policy;

@@ -15,6 +15,7 @@ namespace accel {
 /// checkpointing.
 struct RecomputePolicy {
   enum class Kind {
+    Model,     ///< what the model's code ran in torch.utils.checkpoint
     None,      ///< every activation is kept
     Selective, ///< the parts of layers that `names` has, found by what they do
     Uniform,   ///< all layers, in groups of `layers`; each keeps what it reads
@@ -22,11 +23,11 @@ struct RecomputePolicy {
     Patterns,  ///< the modules whose paths match a glob pattern of `names`
   };
 
-  Kind kind = Kind::None;
+  Kind kind = Kind::Model;
   int64_t layers = 1;
   std::vector<std::string> names = {};
 
-  /// `none`, `selective` (of `core_attn`), `selective:PART,PART`, `full` (that
+  /// `model`, `none`, `selective` (of `core_attn`), `selective:PART,PART`, `full` (that
   /// is `full:uniform:1`), `full:uniform:N`, `full:block:N` or
   /// `PATTERN,PATTERN`. Errors: a part or a method that there is not, a number
   /// below 1, a pattern that is none.

@@ -33,6 +33,10 @@ Location Source::node(const onnx::NodeProto &node) const {
   std::string name = node.name().empty() ? node.op_type() : node.name();
   Location named = NameLoc::get(
       StringAttr::get(context, name.empty() ? "node" : name), where);
+  // Beside the modules, as if it were one: what torch.utils.checkpoint ran.
+  if (StringRef call = nodeProperty(node, "accel.checkpoint"); !call.empty())
+    named = FusedLoc::get(context, {named},
+                          StringAttr::get(context, "checkpoint#" + call));
   std::string module = modulePath(node);
   if (module.empty())
     return named;

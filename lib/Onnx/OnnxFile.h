@@ -99,7 +99,8 @@ public:
   /// Location of a node: NameLoc of its name around, where the exporter wrote
   /// them, the user's own source line, and as what that calls the library's
   /// line that it came to; else around the model file. The module path, where
-  /// known, is fused in as metadata (a StringAttr).
+  /// known, is fused in as metadata (a StringAttr), and so is checkpoint#N for
+  /// what the user's N-th call of torch.utils.checkpoint ran.
   mlir::Location location(const onnx::NodeProto &node) const;
 
 private:

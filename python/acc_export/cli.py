@@ -149,6 +149,8 @@ def _describe(summary):
     yield (f"{summary.path}: {summary.parameters} parameters ({summary.elements:,} numbers), "
            f"{summary.trained} of them trained, opset {summary.opset}, {summary.seconds:.1f} s")
     for count, what in ((summary.dropouts, "dropout draws random numbers in every step"),
+                        (summary.checkpoints, "what torch.utils.checkpoint runs is computed again in "
+                         "the backward"),
                         (summary.stops, "a gradient is stopped")):
         if count:
             yield f"  {count} times {what}"

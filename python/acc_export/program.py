@@ -27,6 +27,7 @@ class Summary:
     trained: int        # of them
     elements: int       # numbers in the parameters
     stops: int          # places that a gradient does not pass
+    checkpoints: int    # calls of torch.utils.checkpoint
     dropouts: int       # calls that draw random numbers in every step
     opset: int
     seconds: float = 0.0

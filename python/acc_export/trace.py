@@ -11,7 +11,7 @@ import warnings
 import numpy as np
 import torch
 
-from . import custom, experts
+from . import checkpoints, custom, experts
 from .errors import Refused, at, calling_line, line_of_exception
 from .patches import replaced
 
@@ -112,7 +112,7 @@ def trace(module, args, kwargs, dynamic_shapes, known=frozenset()):
     said = io.StringIO()  # pages of graph where it fails: the error is enough
     try:
         with (quiet(), contextlib.redirect_stderr(said), _guards(known), experts.traceable(module),
-              _without_other_random_numbers(), torch.enable_grad()):
+              checkpoints.traced(), _without_other_random_numbers(), torch.enable_grad()):
             program = torch.export.export(module, args, kwargs or None,
                                           dynamic_shapes=_dimensions(dynamic_shapes),
                                           strict=False)

@@ -10,7 +10,7 @@ import torch
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
-from . import __version__, stops
+from . import __version__, checkpoints, stops
 from .errors import Refused, at, line_of_node
 from .trace import first_sentence, quiet
 
@@ -101,6 +101,7 @@ def convert(program, input_names, output_names, opset, dynamic_shapes):
     outputs = _output_names(program)
     if output_names is not None:
         outputs = [*output_names, *outputs[len(output_names):]]
+    checkpoints.name_scopes(program)
     try:
         with quiet():
             model = torch.onnx.export(
@@ -182,6 +183,7 @@ def describe(model, entries, summary):
             raise Refused(f"input '{value.name}' has the name of a parameter: name the inputs with "
                           "input_names=")
     stop_count = _mark_stops(graph)
+    checkpoint_count = checkpoints.write(graph)
     declared = _declare(model, entries)
     graph.metadata_props.pop(_SIGNATURE, None)
     graph.metadata_props["accel.parameters"] = json.dumps(declared)
@@ -196,6 +198,7 @@ def describe(model, entries, summary):
         outputs=[value.name for value in graph.outputs],
         parameters=len(parameters), trained=sum(p.requires_grad for p in parameters),
         elements=sum(p.numel() for p in parameters), stops=stop_count,
+        checkpoints=checkpoint_count,
         dropouts=sum(node.op_type == "Dropout" for node in graph),
         opset=model.opset_imports.get(""))
 

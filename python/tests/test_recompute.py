@@ -8,6 +8,7 @@ import unittest
 import numpy as np
 import torch
 from safetensors.torch import load_file
+from torch.utils.checkpoint import checkpoint
 
 from common import acc_export
 from training import WITHOUT_TOOLS, Refused, TrainCase
@@ -37,17 +38,19 @@ class Layer(torch.nn.Module):
 
 
 class Net(torch.nn.Module):
-    def __init__(self, p=0.0, shares=False):
+    def __init__(self, p=0.0, shares=False, run=None):
         super().__init__()
         torch.manual_seed(5)
+        self.run = run or (lambda layer, x: layer(x))
         first = Layer(p)
         self.layers = torch.nn.ModuleList(
             [first] if shares else [first] + [Layer(p) for _ in range(LAYERS - 1)])
-        self.head = torch.nn.Linear(WIDTH, 1)
+        self.inlet, self.head = torch.nn.Linear(WIDTH, WIDTH), torch.nn.Linear(WIDTH, 1)
 
     def forward(self, x):
+        x = self.inlet(x)
         for at in range(LAYERS):
-            x = self.layers[at % len(self.layers)](x)
+            x = self.run(self.layers[at % len(self.layers)], x)
         return self.head(x).square().mean()
 
 
@@ -115,6 +118,34 @@ class Recompute(TrainCase):
         _, _, apart = self.train("--recompute=full")
         _, _, none = self.train("")
         self.assertLess(2 * apart, none)
+
+    def test_what_the_code_checkpoints_is_the_default(self):
+        def nested(layer, x):
+            return checkpoint(lambda y: checkpoint(layer, y, use_reentrant=False), x,
+                              use_reentrant=False)
+
+        def first(layer, x):
+            return checkpoint(layer, x, use_reentrant=False) if layer.first else layer(x)
+
+        self.use(Net(p=0.25))
+        kept = {policy: self.train(f"--recompute={policy}")[2]
+                for policy in ("none", "full", "full:block:1")}
+        for run, policy in (
+                (lambda layer, x: checkpoint(layer, x, use_reentrant=False), "full"),
+                (lambda layer, x: checkpoint(layer, x, use_reentrant=True), "full"),
+                (nested, "full"), (first, "full:block:1")):
+            with self.subTest(policy=policy):
+                net = Net(p=0.25, run=run)
+                for at, layer in enumerate(net.layers):
+                    layer.first = at == 0
+                self.use(net)
+                losses, weights, own = self.train("")
+                self.assertEqual(own, kept[policy])
+                without, saved, most = self.train("--recompute=none")
+                self.assertEqual(most, kept["none"])
+                torch.testing.assert_close(losses, without, rtol=1e-12, atol=0)
+                for name, weight in weights.items():
+                    torch.testing.assert_close(saved[name], weight, rtol=1e-12, atol=1e-14)
 
     def test_what_no_module_is_called_is_refused(self):
         self.use(Net())

@@ -67,7 +67,9 @@ static cl::opt<std::string> schedule(
 static cl::opt<std::string> recompute(
     "recompute",
     cl::desc("What of the activations the backward computes again instead of "
-             "keeping it: none (default), full (all layers; full:uniform:N: N "
+             "keeping it: model (default; what its code ran in "
+             "torch.utils.checkpoint, as acc-export writes it), none, full "
+             "(all layers; full:uniform:N: N "
              "together; full:block:N: the first N of each chunk of a "
              "pipeline), selective[:PART,PART] (parts of layers: core_attn, "
              "the default, layernorm, mlp, moe, moe_act, shared_experts), or "

@@ -254,6 +254,16 @@ ForwardModules::findMatches(ArrayRef<std::string> patterns) {
   return group(matches);
 }
 
+/// Of what the user checkpointed, the modules are named by the importer.
+ForwardModules::Segments ForwardModules::findCheckpoints() {
+  std::vector<std::string> calls(ops.size());
+  for (auto [op, call] : llvm::zip_equal(ops, calls))
+    for (const std::string &module : getModules(op))
+      if (StringRef(module).starts_with("checkpoint#"))
+        call = module;
+  return group(calls);
+}
+
 FailureOr<ForwardModules::Segments>
 ForwardModules::findParts(ArrayRef<std::string> parts) {
   Segments segments;
@@ -291,6 +301,8 @@ ForwardModules::find(const RecomputePolicy &policy) {
   switch (policy.kind) {
   case RecomputePolicy::Kind::None:
     return Segments();
+  case RecomputePolicy::Kind::Model:
+    return findCheckpoints();
   case RecomputePolicy::Kind::Selective:
     return findParts(policy.names);
   case RecomputePolicy::Kind::Uniform:

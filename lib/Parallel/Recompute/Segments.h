@@ -48,6 +48,7 @@ private:
   using Segments = std::vector<Segment>;
   mlir::FailureOr<Segments> findLayers(const RecomputePolicy &policy);
   mlir::FailureOr<Segments> findMatches(llvm::ArrayRef<std::string> patterns);
+  Segments findCheckpoints();
   mlir::FailureOr<Segments> findParts(llvm::ArrayRef<std::string> parts);
   /// The segments of ops by the module that each is to be computed again with;
   /// a module that is called several times has one for each call.
