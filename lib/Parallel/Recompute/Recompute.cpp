@@ -1,9 +1,9 @@
 // Clones what the backward reads of a segment, back to what the segment reads,
 // in front of the first op that wants it.
 
+#include "Segments.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
-#include "lib/Parallel/States/GradientOps.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/MapVector.h"
@@ -22,18 +22,18 @@ public:
   }
 
   void run() {
-    struct Segment {
+    struct Marked {
       SmallVector<Operation *> members;
       bool discards = false;
     };
-    llvm::MapVector<StringAttr, Segment> segments;
+    llvm::MapVector<StringAttr, Marked> segments;
     for (Operation &op : step.front())
       if (auto name = op.getAttrOfType<StringAttr>(dist::kRecomputeAttr)) {
-        Segment &segment = segments[name];
+        Marked &segment = segments[name];
         segment.discards |= op.hasAttr(dist::kDiscardAttr);
         op.removeAttr(dist::kRecomputeAttr);
         op.removeAttr(dist::kDiscardAttr);
-        if (ops.forward.contains(&op))
+        if (ops.forward.contains(&op) && isRepeatable(&op))
           segment.members.push_back(&op);
       }
     // As the backward goes through them, so that a segment finds what the

@@ -44,8 +44,7 @@ ForwardModules::ForwardModules(func::FuncOp step) : step(step) {
       ofWeights.insert(op.result_begin(), op.result_end());
       continue;
     }
-    // What crosses between chunks is kept where it arrives.
-    if (!gradients.forward.contains(&op) || isa<nn::CutOp>(op))
+    if (!gradients.forward.contains(&op) || !isRepeatable(&op))
       continue;
     index[&op] = ops.size();
     ops.push_back(&op);

@@ -18,6 +18,12 @@ struct Segment {
   bool discards = false;
 };
 
+/// Whether an op may be made twice: not what crosses between chunks, nor what
+/// adds to the sum of micro-batches.
+inline bool isRepeatable(mlir::Operation *op) {
+  return !mlir::isa<nn::CutOp, dist::AccumulateOp>(op);
+}
+
 /// The ops of a forward, by the modules that they lie in.
 class ForwardModules {
 public:

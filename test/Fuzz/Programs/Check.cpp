@@ -4,6 +4,7 @@
 #include "Check.h"
 
 #include "OnnxForm.h"
+#include "Random.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/NN/Entry.h"
 #include "mlir/IR/Diagnostics.h"
@@ -122,6 +123,21 @@ Checker::Run Checker::compile(ModuleOp module, const Layout &layout,
   return run;
 }
 
+/// Says of the model's ops in which of a list of modules they lie, as exporters
+/// do, a few in each: what is computed again goes by it.
+static void nameModules(ModuleOp module, uint64_t seed) {
+  Random random(seed);
+  for (auto entry : module.getOps<func::FuncOp>()) {
+    int64_t number = 0;
+    for (Operation &op : entry.front().without_terminator()) {
+      number += random.chance(25);
+      op.setLoc(FusedLoc::get(
+          op.getContext(), {op.getLoc()},
+          StringAttr::get(op.getContext(), "m." + Twine(number))));
+    }
+  }
+}
+
 bool Checker::prepare(Outcome &outcome) {
   whole = program.module.get().clone();
   Run run = compile(*whole, Layout(), "train");
@@ -144,6 +160,7 @@ bool Checker::prepare(Outcome &outcome) {
     outcome.where = "import";
     return false;
   }
+  nameModules(*source, inputSeed);
   auto made = evaluate::makeRandomInputs(*whole, inputSeed);
   if (succeeded(made)) {
     inputs = *made;

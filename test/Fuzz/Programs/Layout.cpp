@@ -169,6 +169,12 @@ Layout fuzz::makeLayout(Random &random, Sizes sizes) {
                   sizes.length % sequences == 0))
       break;
   }
+  // Drawn of a copy: the layouts of a seed are otherwise what they were.
+  Random more = random;
+  if (more.chance(30))
+    layout.settings.push_back(std::string("recompute=") +
+                              more.pick({"full", "full", "full:uniform:2",
+                                         "full:block:1", "m.*[02468]"}));
   return layout;
 }
 
