@@ -169,8 +169,12 @@ LogicalResult TaskHomes::findVarying() {
         varying.insert(argument);
     }
   for (Operation &op : entry.front().without_terminator()) {
-    bool differs = llvm::any_of(
-        op.getOperands(), [&](Value value) { return varying.contains(value); });
+    // What is computed again is so where the backward comes to it, also what is
+    // drawn, of coordinates alone.
+    bool differs = op.hasAttr(dist::kRecomputedAttr) ||
+                   llvm::any_of(op.getOperands(), [&](Value value) {
+                     return varying.contains(value);
+                   });
     bool repeats = op.hasAttr(dist::kInstanceAttr) ||
                    llvm::any_of(op.getOperands(), [&](Value value) {
                      return repeated.contains(value.getDefiningOp());

@@ -43,10 +43,20 @@ private:
       return made && forward.varies(made);
     });
   }
-  /// A function of each element whose gradient depends on it.
+  /// A function of each element whose gradient depends on it. A choice by an
+  /// element's sign is one (leaky), and by what is drawn none (dropout).
   static bool isActivation(Operation *op) {
+    if (auto select = dyn_cast<nn::SelectOp>(op)) {
+      auto compare = select->getOperand(0).getDefiningOp<nn::CompareOp>();
+      return compare && (compare->getOperand(0) == select->getOperand(1) ||
+                         compare->getOperand(0) == select->getOperand(2));
+    }
     return isa<nn::GeluOp, nn::ReluOp, nn::SigmoidOp, nn::TanhOp, nn::ErfOp,
-               nn::SelectOp, nn::ExpOp>(op);
+               nn::ExpOp>(op);
+  }
+  /// Where a layer adds what it computes to what it was given.
+  bool isResidual(Operation *op) const {
+    return isa<nn::AddOp>(op) && countVarying(op) == 2;
   }
   std::string describe(Operation *op, StringRef part) const {
     ArrayRef<std::string> modules = forward.getModules(op);
@@ -58,6 +68,17 @@ private:
                bool discards) const {
     forward.fill(members, [](Operation *) { return true; });
     return {describe(of, part), std::move(members), discards};
+  }
+
+  /// Adds what only moves or rounds results of `members`: the backward reads
+  /// those in their place.
+  void addMoved(Members &members) const {
+    for (size_t next = 0; next < members.size(); ++next)
+      for (Operation *user : members[next]->getUsers())
+        if (forward.varies(user) && user->getNumOperands() == 1 &&
+            (isView(user) ||
+             isa<nn::CastOp, nn::TransposeOp, dist::ReshardOp>(user)))
+          members.insert(user);
   }
 
   const ForwardModules &forward;
@@ -76,7 +97,7 @@ PartFinder::search(Operation *from, bool isUpwards,
         return;
       if (isEnd(op))
         ends.insert(op);
-      else if (isPassing(op))
+      else if (isPassing(op) && !isResidual(op))
         work.insert(op);
     };
     if (isUpwards)
@@ -129,6 +150,7 @@ std::vector<Segment> PartFinder::findNorms() {
     if (isa<nn::LayerNormOp>(op)) {
       Members only;
       only.insert(op);
+      addMoved(only);
       segments.push_back({describe(op, "layernorm"), only, true});
     } else if (isCalledNorm(modules)) {
       auto [at, isNew] = ofModule.try_emplace(modules.back(), segments.size());
@@ -137,6 +159,8 @@ std::vector<Segment> PartFinder::findNorms() {
       segments[at->second].members.insert(op);
     }
   }
+  for (Segment &segment : segments)
+    addMoved(segment.members);
   return segments;
 }
 
@@ -189,6 +213,7 @@ std::vector<Segment> PartFinder::findActivationsOfExperts() {
     Segment segment = make(std::move(products), op, "moe_act", true);
     segment.members.remove_if(
         [&](Operation *member) { return ends.contains(member); });
+    addMoved(segment.members);
     taken.insert(segment.members.begin(), segment.members.end());
     segments.push_back(std::move(segment));
   }

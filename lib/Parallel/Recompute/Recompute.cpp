@@ -6,6 +6,7 @@
 #include "lib/Parallel/Passes.h"
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
@@ -149,8 +150,15 @@ struct RecomputePass : impl::RecomputePassBase<RecomputePass> {
   using Base::Base;
 
   void runInOrder() override {
-    if (func::FuncOp step = nn::findEntry(getOperation(), nn::EntryKind::step))
-      Recomputer(step).run();
+    func::FuncOp step = nn::findEntry(getOperation(), nn::EntryKind::step);
+    if (!step)
+      return;
+    // What nothing reads would keep what it reads.
+    for (Operation &op :
+         llvm::make_early_inc_range(llvm::reverse(step.front())))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+    Recomputer(step).run();
   }
 };
 } // namespace

@@ -20,15 +20,17 @@ static bool isNumbered(StringRef path) {
   return !path.substr(path.rfind('.') + 1).getAsInteger(10, number);
 }
 
+static bool isWeight(BlockArgument argument) {
+  nn::StateOp state = nn::findState(argument);
+  return state && state.getRole() == nn::StateRole::parameter;
+}
+
 ForwardModules::ForwardModules(func::FuncOp step) : step(step) {
   GradientOps gradients(step);
   // Weights, and what is made of them alone, are there in the backward anyway.
   llvm::DenseSet<Value> ofWeights, ofOthers;
-  for (BlockArgument argument : step.getArguments()) {
-    nn::StateOp state = nn::findState(argument);
-    bool isWeight = state && state.getRole() == nn::StateRole::parameter;
-    (isWeight ? ofWeights : ofOthers).insert(argument);
-  }
+  for (BlockArgument argument : step.getArguments())
+    (isWeight(argument) ? ofWeights : ofOthers).insert(argument);
   auto known = nn::Chunks::compute(step);
   for (Operation &op : step.front().without_terminator()) {
     if (op.getNumOperands() == 0)
@@ -108,15 +110,14 @@ void ForwardModules::fill(llvm::SetVector<Operation *> &members,
       members.insert(op);
 }
 
-/// The state that an operand is made of alone; null if there is none.
+/// The weight that an operand is made of alone; null if there is none.
 Value ForwardModules::getWeight(Value operand) const {
   while (Operation *op = operand.getDefiningOp()) {
     if (varies(op) || op->getNumOperands() == 0)
       return {};
     operand = op->getOperand(0);
   }
-  auto argument = cast<BlockArgument>(operand);
-  return nn::findState(argument) ? operand : Value();
+  return isWeight(cast<BlockArgument>(operand)) ? operand : Value();
 }
 
 ForwardModules::Segments
