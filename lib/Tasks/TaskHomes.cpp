@@ -170,8 +170,8 @@ LogicalResult TaskHomes::findVarying() {
     }
   for (Operation &op : entry.front().without_terminator()) {
     // What is computed again is so where the backward comes to it, also what is
-    // drawn, of coordinates alone.
-    bool differs = op.hasAttr(dist::kRecomputedAttr) ||
+    // drawn, of coordinates alone; but once, if it is once for micro-batches.
+    bool differs = (microBatches == 1 && op.hasAttr(dist::kRecomputedAttr)) ||
                    llvm::any_of(op.getOperands(), [&](Value value) {
                      return varying.contains(value);
                    });
