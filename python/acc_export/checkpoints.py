@@ -9,6 +9,7 @@ import torch
 from torch.fx.traceback import annotate, preserve_node_meta
 from torch.utils import checkpoint
 
+from . import custom
 from .patches import replaced
 
 _MARK = "accel.checkpoint"
@@ -38,7 +39,7 @@ def traced():
         @staticmethod
         def apply(function, preserve, *args):
             with marked():
-                return function(*args)
+                return custom.checkpointed((function, preserve, *args))
 
     with (preserve_node_meta(), replaced(checkpoint, "_checkpoint_without_reentrant_generator", without_reentrant),
           replaced(checkpoint, "CheckpointFunction", Reentrant)):

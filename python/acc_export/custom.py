@@ -114,7 +114,7 @@ def _is_derivative(cls, apply, args, kwargs):
                    for number, sample in enumerate(_samples(values)))
 
 
-def _checkpointed(args):
+def checkpointed(args):
     """A checkpointed region computes the same gradients: it is traced as its body."""
     run, _, *rest = args
     if torch.is_grad_enabled() and not any(
@@ -158,7 +158,7 @@ def traced(known):
     """While tracing, the functions in `known` are their forward; another raises Unknown."""
     def call(cls, args, kwargs):
         if cls is torch.utils.checkpoint.CheckpointFunction:
-            return _checkpointed(args)
+            return checkpointed(args)
         if cls.__module__.startswith("torch._higher_order_ops"):
             raise Refused(f"control flow that depends on values (torch.cond and its like)"
                           f"{at(calling_line())} is nothing that acc can train: use torch.where")
@@ -177,7 +177,7 @@ def try_functions(module, args, kwargs):
 
     def call(cls, values, options):
         if cls is torch.utils.checkpoint.CheckpointFunction:
-            return _checkpointed(values)
+            return checkpointed(values)
 
         def apply(*given, **named):
             return own.__get__(None, cls)(*given, **named)

@@ -20,7 +20,7 @@ TEST(Settings, OfAPassReachAnOption) {
       continue;
     ++count;
     driver::PhaseOptions options;
-    EXPECT_EQ(llvm::toString(driver::applySetting(options, setting.name, "?"))
+    EXPECT_EQ(llvm::toString(driver::applySetting(options, setting.name, "["))
                   .find("expected "),
               0u)
         << setting.name.str();
