@@ -27,8 +27,8 @@ struct RecomputePolicy {
   int64_t layers = 1;
   std::vector<std::string> names = {};
 
-  /// `model`, `none`, `selective` (of `core_attn`), `selective:PART,PART`, `full` (that
-  /// is `full:uniform:1`), `full:uniform:N`, `full:block:N` or
+  /// `model`, `none`, `selective` (of `core_attn`), `selective:PART,PART`,
+  /// `full` (that is `full:uniform:1`), `full:uniform:N`, `full:block:N` or
   /// `PATTERN,PATTERN`. Errors: a part or a method that there is not, a number
   /// below 1, a pattern that is none.
   static llvm::Expected<RecomputePolicy> parse(llvm::StringRef text);
