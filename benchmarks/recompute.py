@@ -4,6 +4,7 @@ clipping) by acc with several policies of --recompute, and by PyTorch, eager and
 them and that checkpoints each layer (torch.utils.checkpoint), in one run. Writes the table to
 benchmarks/results/."""
 import datetime
+import json
 import os
 import pathlib
 import re
@@ -55,18 +56,24 @@ def kept_bytes(runner):
 
 def measure(options, folder, precision):
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="acc-bench-"))
+    wanted = [name for name in options.only.split(",") if name] or [*POLICIES, *PEERS]
+    expected = json.loads((folder / models.LOSSES).read_text())
     runners = []
     try:
         for name, policy in POLICIES.items():
+            if name not in wanted:
+                continue
             print(f"starting {name}", file=sys.stderr)
             runners.append(train.Acc(name, [f"--recompute={policy}", "--entries=step"], folder, options,
                                      precision, 1, scratch))
             runners[-1].facts["kept_bytes"] = kept_bytes(runners[-1])
         for name in PEERS:
+            if name not in wanted:
+                continue
             print(f"starting {name}", file=sys.stderr)
             runners.append(train.Peer(name, ("recompute.py", "--serve"), folder, options, precision, 1, scratch))
         for runner in runners:
-            train.check_losses(runner, runners[len(POLICIES)].facts["losses"], train.TOLERANCE[precision])
+            train.check_losses(runner, expected, train.TOLERANCE[precision])
         for _ in range(options.rounds):
             for runner in runners:
                 time.sleep(0.2)  # lets the pools of the one before go to sleep
