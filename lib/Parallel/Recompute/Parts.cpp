@@ -11,8 +11,8 @@ using namespace accel::parallel;
 /// Whether an op gives each element of a tensor to an element of its result.
 static bool isPassing(Operation *op) {
   return isView(op) || op->hasTrait<nn::Elementwise>() ||
-         isa<nn::TransposeOp, nn::BroadcastOp, nn::DropoutOp, nn::SliceOp,
-             dist::ReshardOp>(op);
+         isa<nn::TransposeOp, nn::BroadcastOp, nn::SliceOp, dist::ReshardOp>(
+             op);
 }
 
 namespace {
@@ -30,9 +30,16 @@ public:
 private:
   using Members = llvm::SetVector<Operation *>;
   /// The ops of `isEnd` that are reached over ops that pass elements on,
-  /// through operands or through users, and the ops on the way.
+  /// through operands or through users.
   Members search(Operation *from, bool isUpwards,
                  function_ref<bool(Operation *)> isEnd) const;
+  /// What an activation lies between.
+  struct Products {
+    Members first; ///< those that it is made of, and those of a gate beside it
+    Members last;  ///< those that read it
+  };
+  Products findProducts(Operation *activation,
+                        function_ref<bool(Operation *)> isProduct) const;
   /// A product of what varies with a weight.
   bool isProjection(Operation *op) const {
     return isa<nn::MatmulOp>(op) && countVarying(op) == 1;
@@ -143,47 +150,49 @@ static bool isCalledNorm(ArrayRef<std::string> modules) {
 /// root mean squares are told from other means. Little work makes all of a
 /// result again.
 std::vector<Segment> PartFinder::findNorms() {
-  std::vector<Segment> segments;
-  std::map<std::string, size_t> ofModule;
-  for (Operation *op : forward.getOps()) {
+  std::vector<std::string> names;
+  for (auto [number, op] : llvm::enumerate(forward.getOps())) {
     ArrayRef<std::string> modules = forward.getModules(op);
-    if (isa<nn::LayerNormOp>(op)) {
-      Members only;
-      only.insert(op);
-      addMoved(only);
-      segments.push_back({describe(op, "layernorm"), only, true});
-    } else if (isCalledNorm(modules)) {
-      auto [at, isNew] = ofModule.try_emplace(modules.back(), segments.size());
-      if (isNew)
-        segments.push_back({modules.back(), {}, true});
-      segments[at->second].members.insert(op);
-    }
+    std::string &name = names.emplace_back();
+    if (isCalledNorm(modules) || (isa<nn::LayerNormOp>(op) && !modules.empty()))
+      name = describe(op, "layernorm");
+    else if (isa<nn::LayerNormOp>(op))
+      name = "layernorm " + std::to_string(number);
   }
-  for (Segment &segment : segments)
+  std::vector<Segment> segments = forward.group(names);
+  for (Segment &segment : segments) {
+    segment.discards = true;
     addMoved(segment.members);
+  }
   return segments;
+}
+
+PartFinder::Products
+PartFinder::findProducts(Operation *activation,
+                         function_ref<bool(Operation *)> isProduct) const {
+  Products products{search(activation, true, isProduct),
+                    search(activation, false, isProduct)};
+  for (Operation *product : products.last) {
+    Members beside = search(product, true, isProduct);
+    products.first.insert(beside.begin(), beside.end());
+  }
+  return products;
 }
 
 /// From the first products with weights through an activation to the last.
 std::vector<Segment> PartFinder::findFeedForwards() {
   std::vector<Segment> segments;
   llvm::DenseSet<Operation *> taken;
-  auto isWeighted = [&](Operation *op) { return isProjection(op); };
   for (Operation *op : forward.getOps()) {
     if (!isActivation(op) || taken.contains(op) || forward.getLayer(op).empty())
       continue;
-    Members products = search(op, true, isWeighted),
-            last = search(op, false, isWeighted);
-    if (products.empty() || last.empty())
+    auto [members, last] =
+        findProducts(op, [&](Operation *each) { return isProjection(each); });
+    if (members.empty() || last.empty())
       continue;
-    // A gate has another product beside it.
-    for (Operation *product : llvm::to_vector(last)) {
-      Members beside = search(product, true, isWeighted);
-      products.insert(beside.begin(), beside.end());
-    }
-    products.insert(op);
-    products.insert(last.begin(), last.end());
-    segments.push_back(make(std::move(products), op, "mlp", false));
+    members.insert(op);
+    members.insert(last.begin(), last.end());
+    segments.push_back(make(std::move(members), op, "mlp", false));
     taken.insert(segments.back().members.begin(),
                  segments.back().members.end());
   }
@@ -194,23 +203,16 @@ std::vector<Segment> PartFinder::findFeedForwards() {
 std::vector<Segment> PartFinder::findActivationsOfExperts() {
   std::vector<Segment> segments;
   llvm::DenseSet<Operation *> taken;
-  auto isOfExperts = [](Operation *op) { return isa<nn::GroupedMatmulOp>(op); };
   for (Operation *op : forward.getOps()) {
     if (!isActivation(op) || taken.contains(op))
       continue;
-    Members products = search(op, true, isOfExperts),
-            last = search(op, false, isOfExperts);
-    if (products.empty() || last.empty())
+    auto [members, last] = findProducts(op, llvm::IsaPred<nn::GroupedMatmulOp>);
+    if (members.empty() || last.empty())
       continue;
-    for (Operation *product : llvm::to_vector(last)) {
-      Members beside = search(product, true, isOfExperts);
-      products.insert(beside.begin(), beside.end());
-    }
-    Members ends = products;
-    ends.insert(last.begin(), last.end());
-    products.insert(op);
-    products.insert(last.begin(), last.end());
-    Segment segment = make(std::move(products), op, "moe_act", true);
+    members.insert(last.begin(), last.end());
+    Members ends = members;
+    members.insert(op);
+    Segment segment = make(std::move(members), op, "moe_act", true);
     segment.members.remove_if(
         [&](Operation *member) { return ends.contains(member); });
     addMoved(segment.members);
@@ -227,44 +229,28 @@ std::vector<Segment> PartFinder::findExperts() {
     if (isa<nn::TopKOp, nn::GroupedMatmulOp>(op))
       for (const std::string &module : forward.getModules(op))
         has[module] |= isa<nn::TopKOp>(op) ? 1 : 2;
-  std::vector<Segment> segments;
-  std::map<std::string, size_t> ofModule;
+  std::vector<std::string> names;
   for (Operation *op : forward.getOps()) {
-    if (forward.getLayer(op).empty())
-      continue;
-    // Innermost of those that have both, of those the op lies in.
-    std::string innermost;
+    std::string &innermost = names.emplace_back();
+    StringRef layer = forward.getLayer(op);
     for (const std::string &module : forward.getModules(op))
-      if (has.lookup(module) == 3 &&
-          module.size() > forward.getLayer(op).size())
+      if (!layer.empty() && has.lookup(module) == 3 &&
+          module.size() > layer.size())
         innermost = module;
-    if (innermost.empty())
-      continue;
-    auto [at, isNew] = ofModule.try_emplace(innermost, segments.size());
-    if (isNew)
-      segments.push_back({innermost, {}, false});
-    segments[at->second].members.insert(op);
   }
-  for (Segment &segment : segments)
-    forward.fill(segment.members,
-                 [&](Operation *op) { return forward.getModules(op).empty(); });
-  return segments;
+  return forward.group(names);
 }
 
 std::vector<Segment> PartFinder::findSharedExperts() {
-  std::vector<Segment> segments;
-  std::map<std::string, size_t> ofModule;
-  for (Operation *op : forward.getOps())
-    for (const std::string &module : forward.getModules(op)) {
-      if (!StringRef(module).rsplit('.').second.starts_with("shared_expert"))
-        continue;
-      auto [at, isNew] = ofModule.try_emplace(module, segments.size());
-      if (isNew)
-        segments.push_back({module, {}, false});
-      segments[at->second].members.insert(op);
-      break;
-    }
-  return segments;
+  std::vector<std::string> names;
+  for (Operation *op : forward.getOps()) {
+    ArrayRef<std::string> modules = forward.getModules(op);
+    const std::string *found = llvm::find_if(modules, [](StringRef module) {
+      return module.rsplit('.').second.starts_with("shared_expert");
+    });
+    names.push_back(found == modules.end() ? "" : *found);
+  }
+  return forward.group(names);
 }
 
 std::vector<Segment> parallel::findPart(StringRef part,
@@ -280,6 +266,6 @@ std::vector<Segment> parallel::findPart(StringRef part,
     return finder.findExperts();
   if (part == "moe_act")
     return finder.findActivationsOfExperts();
-  assert(part == "shared_experts" && "Policy.cpp has checked it");
+  assert(part == "shared_experts" && "RecomputePolicy.cpp has checked it");
   return finder.findSharedExperts();
 }

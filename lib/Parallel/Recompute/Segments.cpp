@@ -6,7 +6,6 @@
 #include "dialects/NN/Chunks.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Names/Nearest.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/GlobPattern.h"
 
@@ -121,7 +120,7 @@ Value ForwardModules::getWeight(Value operand) const {
 }
 
 ForwardModules::Segments
-ForwardModules::group(ArrayRef<std::string> moduleOfOp) {
+ForwardModules::group(ArrayRef<std::string> moduleOfOp) const {
   struct Module {
     int64_t call = 0;
     std::set<std::pair<void *, StringRef>> read; ///< weights, and by what
@@ -225,15 +224,13 @@ FailureOr<ForwardModules::Segments>
 ForwardModules::findMatches(ArrayRef<std::string> patterns) {
   std::vector<std::string> matches(ops.size());
   for (const std::string &text : patterns) {
-    llvm::Expected<llvm::GlobPattern> pattern = llvm::GlobPattern::create(text);
-    if (!pattern)
-      return step.emitError() << llvm::toString(pattern.takeError());
+    llvm::GlobPattern pattern = llvm::cantFail(llvm::GlobPattern::create(text));
     bool isMatched = false;
     llvm::StringSet<> names;
     for (auto [op, match] : llvm::zip_equal(ops, matches))
       for (const std::string &module : getModules(op)) {
         names.insert(module);
-        if (!pattern->match(module))
+        if (!pattern.match(module))
           continue;
         isMatched = true;
         if (match.empty() || module.size() < match.size())
@@ -268,6 +265,7 @@ FailureOr<ForwardModules::Segments>
 ForwardModules::findParts(ArrayRef<std::string> parts) {
   Segments segments;
   llvm::DenseSet<Operation *> taken;
+  llvm::StringMap<int64_t> calls;
   for (const std::string &part : parts) {
     Segments found = findPart(part, *this);
     if (found.empty() && part == "core_attn" &&
@@ -285,6 +283,9 @@ ForwardModules::findParts(ArrayRef<std::string> parts) {
     for (Segment &segment : found) {
       segment.members.remove_if(
           [&](Operation *op) { return !taken.insert(op).second; });
+      // A layer that is called again has the same names.
+      if (int64_t call = ++calls[segment.name]; call > 1)
+        segment.name += ", call " + std::to_string(call);
       if (!segment.members.empty())
         segments.push_back(std::move(segment));
     }

@@ -50,15 +50,17 @@ public:
   void fill(llvm::SetVector<mlir::Operation *> &members,
             llvm::function_ref<bool(mlir::Operation *)> isOpen) const;
 
+  /// The segments of ops by the module that each of `getOps()` is to be
+  /// computed again with, empty for none; a module that is called several
+  /// times, or is of several chunks, has one for each.
+  std::vector<Segment> group(llvm::ArrayRef<std::string> moduleOfOp) const;
+
 private:
   using Segments = std::vector<Segment>;
   mlir::FailureOr<Segments> findLayers(const RecomputePolicy &policy);
   mlir::FailureOr<Segments> findMatches(llvm::ArrayRef<std::string> patterns);
   Segments findCheckpoints();
   mlir::FailureOr<Segments> findParts(llvm::ArrayRef<std::string> parts);
-  /// The segments of ops by the module that each is to be computed again with;
-  /// a module that is called several times has one for each call.
-  Segments group(llvm::ArrayRef<std::string> moduleOfOp);
   int64_t getChunk(mlir::Operation *op) const;
   mlir::Value getWeight(mlir::Value operand) const;
 
