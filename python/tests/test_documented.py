@@ -227,8 +227,9 @@ def padding(case):
 
 
 def checkpointed(case):
-    case.trained(lambda s, h: checkpoint.checkpoint(lambda x: s.b(x.tanh()).sin(), h,
-                                                    use_reentrant=False).sum())
+    for reentrant in (False, True):
+        case.trained(lambda s, h: checkpoint.checkpoint(lambda x: s.b(x.tanh()).sin(), h,
+                                                        use_reentrant=reentrant).sum())
 
 
 class Cube(torch.autograd.Function):
@@ -408,7 +409,7 @@ ROWS = {
     "`detach()`": stops, "dropout in training mode": dropout,
     "`cross_entropy`, plain": plain_cross_entropy, "label smoothing": losses,
     "batch norm in `eval()`": formulas, "complex tensors": complex_numbers,
-    "`padding_idx`": padding, "checkpointed regions": checkpointed,
+    "`padding_idx`": padding, "regions of `torch.utils.checkpoint`": checkpointed,
     "an `autograd.Function`": autograd_functions, "in-place writes": gradients_inside,
     "`x[mask]`": chosen, "`h[mask] = 0`": written, "a parameter of one number": one_number,
     "forward hooks": hooks, "a counter, list": changing, "a tensor kept": kept,
