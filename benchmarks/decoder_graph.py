@@ -110,15 +110,17 @@ PRESETS = {
 
 
 class _Graph:
-    """Nodes in order, each with a name of its own."""
+    """Nodes in order, each with a name of its own: the path of its module, as exporters write it."""
 
     def __init__(self):
-        self.nodes, self.count = [], 0
+        self.nodes, self.count, self.module = [], 0, ""
 
     def op(self, kind, *inputs, **attributes):
         self.count += 1
         result = f"{kind.lower()}_{self.count}"
-        self.nodes.append(_node(kind, inputs, result, f"node_{result}", **attributes))
+        path = self.module.replace(".", "/").replace("layers/", "layers.")
+        name = f"/{path}/{result}" if path else f"node_{result}"
+        self.nodes.append(_node(kind, inputs, result, name, **attributes))
         return result
 
     def constant(self, values):
@@ -168,11 +170,14 @@ def make_graph(size):
     x = graph.op("Gather", "model.embed_tokens.weight", "input_ids", axis=0)
     for layer in range(size.layers):
         at = f"model.layers.{layer}."
+        graph.module = at + "self_attn"
         x = graph.op("Add", x, _attention(graph, size, norm(x, at + "input_layernorm"), at, cos, sin))
+        graph.module = at + "mlp"
         h = norm(x, at + "post_attention_layernorm")
         gate = linear(h, at + "mlp.gate_proj")
         inner = graph.op("Mul", graph.op("Mul", gate, graph.op("Sigmoid", gate)), linear(h, at + "mlp.up_proj"))
         x = graph.op("Add", x, linear(inner, at + "mlp.down_proj"))
+    graph.module = ""
     logits = linear(norm(x, "model.norm"), "lm_head")
     rows = graph.op("Reshape", logits, graph.constant([-1, size.vocabulary]))
     labels = graph.op("Reshape", "labels", graph.constant([-1]))

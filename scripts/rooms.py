@@ -27,7 +27,7 @@ SEES = {
     "lib/Parallel": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Cost lib/Names",
     "lib/Stages": "dialects/Accel dialects/Interfaces dialects/NN lib/Cost lib/Names",
     "lib/Tasks": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Cost lib/Pipeline",
-    "lib/Search": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Cost lib/Parallel lib/Pipeline lib/Plan lib/Tasks",
+    "lib/Search": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Cost lib/Names lib/Parallel lib/Pipeline lib/Plan lib/Tasks",
     "lib/Target": "dialects/Plan",
     "lib/Plan": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Cost lib/Target",
     "lib/Target/Element": "dialects/Interfaces dialects/NN",
@@ -36,8 +36,8 @@ SEES = {
     "lib/Target/Null": "lib/Target",
     "lib/Emit": "dialects/Accel dialects/Dist dialects/NN dialects/Plan lib/Plan lib/Target runtime/include",
     "lib/Scale": "dialects/Dist dialects/Plan lib/Cost lib/Plan",
-    "lib/Report": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Cost lib/Pipeline "
-                  "lib/Plan lib/Scale",
+    "lib/Report": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN dialects/Plan lib/Cost lib/Names "
+                  "lib/Pipeline lib/Plan lib/Scale",
     "lib/Equivalence": "dialects/Accel dialects/Dist dialects/NN dialects/Plan",
     "lib/Evaluate": "dialects/Dist dialects/Interfaces dialects/NN dialects/Plan dialects/Tensor "
                     "runtime/include",

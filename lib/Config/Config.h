@@ -59,6 +59,7 @@ struct Request {
   std::optional<int64_t> microBatches;       ///< `--micro-batches`
   std::optional<std::string> schedule;       ///< `--schedule`
   std::optional<std::string> recompute;      ///< `--recompute`
+  std::optional<std::string> memoryBudget;   ///< `--memory-budget`
   std::optional<std::string> mixedPrecision; ///< `--mixed-precision`
   std::optional<std::string> optimizer;      ///< `--optimizer`
   bool likeAccelerate = false;               ///< `--compat=accelerate`

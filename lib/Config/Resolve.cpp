@@ -53,6 +53,9 @@ Error Resolver::claimFlags() {
     ledger.claim("schedule", *request.schedule, flag("--schedule"));
   if (request.recompute)
     ledger.claim("recompute", *request.recompute, flag("--recompute"));
+  if (request.memoryBudget)
+    ledger.claim("memory_budget", *request.memoryBudget,
+                 flag("--memory-budget"));
   if (request.mixedPrecision)
     ledger.claim("mixed_precision", *request.mixedPrecision,
                  flag("--mixed-precision"));

@@ -75,6 +75,8 @@ static constexpr NamedSetting kSettings[] = {
            "how micro-batches follow each other, as --schedule says"),
     ofPass("recompute", "name",
            "what the backward computes again, as --recompute says"),
+    ofPass("memory_budget", "name",
+           "what the arenas of a rank may have, as --memory-budget says"),
     ofLayout("mixed_precision", "no,bf16"),
     ofUpdate("gradient_clipping"),
     ofUpdate("optimizer.type"),

@@ -53,20 +53,33 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
       };
     return parallel::buildPlacePipeline(pm, place);
   }
-  case Phase::Decided:
+  case Phase::Decided: {
     // Chosen after placement, when sizes and communication are known, and
     // before the split, which obeys.
     pm.addPass(equivalence::createKeepProgramPass(options.logical));
-    if (options.recompute.policy != "none")
+    // To a budget it is chosen when all else is known.
+    bool isChosen =
+        options.recompute.policy == "auto" && !options.fitMemory.budget.empty();
+    if (options.recompute.policy != "none" && !isChosen)
       pm.addPass(parallel::createMarkRecomputedPass(options.recompute));
-    pm.addPass(search::createDecidePass(
-        options.decide, parallel::buildSplitPipeline,
-        [plan = options.plan](OpPassManager &trial) {
-          trial.addPass(tasks::createSplitTasksPass());
-          trial.addPass(tasks::createMergeScatterAddsPass());
-          plan::buildTrialPipeline(trial, plan);
-        }));
+    pm.addPass(
+        search::createDecidePass(options.decide, parallel::buildSplitPipeline));
+    auto buildPlan = [plan = options.plan](OpPassManager &trial) {
+      trial.addPass(tasks::createSplitTasksPass());
+      trial.addPass(tasks::createMergeScatterAddsPass());
+      plan::buildTrialPipeline(trial, plan);
+    };
+    if (!options.fitMemory.budget.empty()) {
+      search::FitMemoryPassOptions fit = options.fitMemory;
+      fit.recompute = options.recompute.policy;
+      pm.addPass(search::createFitMemoryPass(fit, parallel::buildSplitPipeline,
+                                             buildPlan));
+    }
+    // Of all that is decided now.
+    pm.addPass(search::createPredictMemoryPass(parallel::buildSplitPipeline,
+                                               buildPlan));
     return;
+  }
   case Phase::Local: {
     pm.addPass(equivalence::createKeepProgramPass(options.logical));
     parallel::buildSplitPipeline(pm);
@@ -86,6 +99,7 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     auto local = equivalence::makeKeptProgram();
     pm.addPass(equivalence::createKeepProgramPass(local));
     plan::buildPlanPipeline(pm, options.plan);
+    pm.addPass(search::createVerifyMemoryPass());
     // However it was fused, shared and moved, its bytes must hold what the
     // tasks compute.
     pm.addPass(equivalence::createVerifyPlanEquivalencePass(local));

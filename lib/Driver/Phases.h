@@ -31,6 +31,7 @@ struct PhaseOptions {
   parallel::PlaceOptions place;
   parallel::MarkRecomputedPassOptions recompute;
   search::DecidePassOptions decide;
+  search::FitMemoryPassOptions fitMemory;
   plan::PlanOptions plan;
   /// The program as `train` left it, for the proof in `local`: the same for all
   /// phases of one compilation, and of its context.

@@ -4,6 +4,7 @@
 #include "Settings.h"
 
 #include "dialects/Dist/ScheduleKind.h"
+#include "lib/Names/Bytes.h"
 #include "lib/Names/RecomputePolicy.h"
 #include "lib/Pipeline/NamedSchedules.h"
 #include "llvm/ADT/STLExtras.h"
@@ -61,6 +62,14 @@ public:
           return !errorToBool(checkRecompute(text));
         }) {}
 
+  /// What a rank may have.
+  explicit Into(accel::search::FitMemoryPassOptions &option)
+      : expectation("a budget (--memory-budget)"),
+        read([&option](StringRef text) {
+          option.budget = text.str();
+          return !errorToBool(checkMemoryBudget(text));
+        }) {}
+
   StringRef expectation;
   std::function<bool(StringRef)> read;
 };
@@ -110,6 +119,8 @@ static constexpr Row kRows[] = {
     {"schedule",
      [](PhaseOptions &o) -> Into { return Into(o.decide.schedule); }},
     {"recompute", [](PhaseOptions &o) -> Into { return Into(o.recompute); }},
+    {"memory_budget",
+     [](PhaseOptions &o) -> Into { return Into(o.fitMemory); }},
     {"sharding.strict", [](PhaseOptions &o) -> Into { return o.place.strict; }},
 };
 
@@ -129,6 +140,10 @@ bool accel::driver::isSchedule(StringRef name) {
 
 Error accel::driver::checkRecompute(StringRef policy) {
   return RecomputePolicy::parse(policy).takeError();
+}
+
+Error accel::driver::checkMemoryBudget(StringRef budget) {
+  return MemoryBudget::parse(budget).takeError();
 }
 
 bool accel::driver::isPhaseSetting(StringRef name) {

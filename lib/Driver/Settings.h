@@ -14,6 +14,9 @@ bool isSchedule(llvm::StringRef name);
 /// What is wrong with a policy of `--recompute`.
 llvm::Error checkRecompute(llvm::StringRef policy);
 
+/// What is wrong with a budget of `--memory-budget`.
+llvm::Error checkMemoryBudget(llvm::StringRef budget);
+
 /// Whether a phase has a pass that obeys `name` (`zero_stage`). What is called
 /// otherwise is the update's (`optimizer.lr`), or nobody's.
 bool isPhaseSetting(llvm::StringRef name);

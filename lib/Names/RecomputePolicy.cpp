@@ -14,23 +14,28 @@ static Error fail(const Twine &message) {
   return createStringError(inconvertibleErrorCode(), message);
 }
 
-/// The parts of a layer that are known by what they do.
-static constexpr StringRef kParts[] = {
+static constexpr StringLiteral kParts[] = {
     "core_attn", "layernorm", "mlp", "moe", "moe_act", "shared_experts"};
 
+ArrayRef<StringLiteral> RecomputePolicy::getParts() { return kParts; }
+
 static Error checkPart(StringRef part) {
-  if (is_contained(kParts, part))
+  SmallVector<StringRef> names(std::begin(kParts), std::end(kParts));
+  if (is_contained(names, part))
     return Error::success();
-  return fail("expected " + listNames(kParts) +
-              " behind 'selective:', found '" + part + "'" +
-              suggestName(part, kParts) +
+  return fail("expected " + listNames(names) + " behind 'selective:', found '" +
+              part + "'" + suggestName(part, names) +
               "; other modules are named by patterns of their paths");
 }
 
 Expected<RecomputePolicy> RecomputePolicy::parse(StringRef text) {
   RecomputePolicy policy;
-  if (text == "model")
+  if (text == "auto")
     return policy;
+  if (text == "model") {
+    policy.kind = Kind::Model;
+    return policy;
+  }
   if (text == "none") {
     policy.kind = Kind::None;
     return policy;

@@ -4,6 +4,8 @@
 #ifndef ACCEL_LIB_NAMES_RECOMPUTEPOLICY_H
 #define ACCEL_LIB_NAMES_RECOMPUTEPOLICY_H
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 #include <string>
 #include <vector>
@@ -15,6 +17,7 @@ namespace accel {
 /// checkpointing.
 struct RecomputePolicy {
   enum class Kind {
+    Auto,      ///< what fits a memory budget; without one as `Model`
     Model,     ///< what the model's code ran in torch.utils.checkpoint
     None,      ///< every activation is kept
     Selective, ///< the parts of layers that `names` has, found by what they do
@@ -23,15 +26,18 @@ struct RecomputePolicy {
     Patterns,  ///< the modules whose paths match a glob pattern of `names`
   };
 
-  Kind kind = Kind::Model;
+  Kind kind = Kind::Auto;
   int64_t layers = 1;
   std::vector<std::string> names = {};
 
-  /// `model`, `none`, `selective` (of `core_attn`), `selective:PART,PART`,
-  /// `full` (that is `full:uniform:1`), `full:uniform:N`, `full:block:N` or
-  /// `PATTERN,PATTERN`. Errors: a part or a method that there is not, a number
-  /// below 1, a pattern that is none.
+  /// `auto`, `model`, `none`, `selective` (of `core_attn`),
+  /// `selective:PART,PART`, `full` (that is `full:uniform:1`),
+  /// `full:uniform:N`, `full:block:N` or `PATTERN,PATTERN`. Errors: a part or a
+  /// method that there is not, a number below 1, a pattern that is none.
   static llvm::Expected<RecomputePolicy> parse(llvm::StringRef text);
+
+  /// The parts of a layer that are known by what they do.
+  static llvm::ArrayRef<llvm::StringLiteral> getParts();
 };
 
 } // namespace accel

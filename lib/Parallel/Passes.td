@@ -615,7 +615,7 @@ def MarkRecomputedPass : OrderedPass<"dist-mark-recomputed"> {
     %h = nn.gelu %x {dist.recompute = "transformer.h.0"}
     ```
   }];
-  let options = [Option<"policy", "policy", "std::string", "\"model\"", "what is computed again, as --recompute says it">];
+  let options = [Option<"policy", "policy", "std::string", "\"auto\"", "what is computed again, as --recompute says it; auto: as model">];
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 

@@ -110,7 +110,7 @@ static void printText(EntryOp entry, const Totals &totals,
   for (auto &[key, row] : totals.rows)
     table.add({row.kind, row.axes, std::to_string(row.ranks), row.dtype,
                row.task, std::to_string(row.count), std::to_string(row.tensors),
-               report::formatBytes(row.bytes), row.cause});
+               formatBytes(row.bytes), row.cause});
   table.print(os);
   if (totals.units.empty())
     return;

@@ -87,7 +87,7 @@ static void printText(StringRef entry, ArrayRef<Row> rows,
                row.dtype, row.pass, row.node, llvm::join(row.reasons, "; ")});
   }
   table.print(os);
-  os << rows.size() << " collectives, " << report::formatBytes(bytes)
+  os << rows.size() << " collectives, " << formatBytes(bytes)
      << " of each rank in a call\n";
 }
 

@@ -7,6 +7,7 @@
 #include "dialects/NN/NN.h"
 #include "lib/Cost/Prediction.h"
 #include "lib/Plan/Liveness.h"
+#include "lib/Plan/Roles.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
@@ -18,32 +19,6 @@ using namespace accel::report;
 /// Tensors named one by one.
 static constexpr size_t kLargest = 8;
 static constexpr StringLiteral kGaps = "alignment and gaps";
-
-/// What a buffer is for, in the words of who trains a model.
-static std::string describeRole(BufferOp buffer, Content content) {
-  if (buffer.getRole() == Role::state) {
-    auto state = buffer->getParentOfType<ModuleOp>().lookupSymbol<nn::StateOp>(
-        buffer.getSourceAttr());
-    if (state && state.getFrozen())
-      return "frozen parameters";
-    return state ? nn::stringifyStateRole(state.getRole()).str() + "s"
-                 : "states";
-  }
-  switch (content) {
-  case Content::GatheredWeight:
-    return "gathered weights";
-  case Content::SecondaryCopy:
-    return "secondary copies of weights";
-  case Content::WholeGradient:
-    return "whole gradients";
-  case Content::Gradient:
-    return "gradients";
-  case Content::Own:
-    break;
-  }
-  return stringifyRole(buffer.getRole()).str() +
-         (buffer.getRole() == Role::activation ? "s" : "");
-}
 
 namespace {
 /// An arena at the moment when most of it is alive.

@@ -28,17 +28,6 @@ void Table::print(llvm::raw_ostream &os) const {
   }
 }
 
-std::string accel::report::formatBytes(int64_t bytes) {
-  static constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = bytes;
-  size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(kUnits); ++unit)
-    value /= 1024;
-  if (unit == 0)
-    return std::to_string(bytes) + " B";
-  return llvm::formatv("{0:f1} {1} ({2})", value, kUnits[unit], bytes).str();
-}
-
 std::string accel::report::formatDifference(int64_t predicted,
                                             int64_t planned) {
   return llvm::formatv("{0}{1:f2} %", predicted < planned ? "" : "+",

@@ -3,6 +3,7 @@
 #ifndef ACCEL_LIB_REPORT_TABLE_H
 #define ACCEL_LIB_REPORT_TABLE_H
 
+#include "lib/Names/Bytes.h"
 #include "llvm/Support/raw_ostream.h"
 #include <string>
 #include <vector>
@@ -20,9 +21,6 @@ public:
 private:
   std::vector<std::vector<std::string>> rows;
 };
-
-/// "12.3 MiB (12,897,485)"; exact below 1 KiB.
-std::string formatBytes(int64_t bytes);
 
 /// Of what was predicted from what is so, in percent of that: "+0.31 %".
 std::string formatDifference(int64_t predicted, int64_t planned);

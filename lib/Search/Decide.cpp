@@ -3,7 +3,6 @@
 
 #include "InFlight.h"
 #include "Passes.h"
-#include "PredictPeaks.h"
 #include "ScheduleChoice.h"
 #include "StateChoices.h"
 
@@ -12,7 +11,6 @@
 #include "dialects/Dist/Dist.h"
 #include "dialects/Dist/ScheduleKind.h"
 #include "lib/Cost/Decision.h"
-#include "lib/Cost/Prediction.h"
 #include "lib/Pipeline/NamedSchedules.h"
 #include "lib/Tasks/DecidedOrder.h"
 
@@ -25,10 +23,8 @@ namespace accel::search {
 namespace {
 struct DecidePass : impl::DecidePassBase<DecidePass> {
   using Base::Base;
-  DecidePass(const DecidePassOptions &options, SplitBuilder buildSplit,
-             PlanBuilder buildPlan)
-      : Base(options), buildSplit(std::move(buildSplit)),
-        buildPlan(std::move(buildPlan)) {}
+  DecidePass(const DecidePassOptions &options, PassBuilder buildSplit)
+      : Base(options), buildSplit(std::move(buildSplit)) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
@@ -75,9 +71,6 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
       return signalPassFailure();
     set(kInFlightKey,
         isDefault ? Attribute() : builder.getDenseI64ArrayAttr(*inFlight));
-    // Of all that is decided now.
-    if (cost::isAskedForPrediction(module) && buildSplit && buildPlan)
-      cost::tellPrediction(module, predictPeaks(module, buildSplit, buildPlan));
   }
 
   /// The schedule of a program of one stage.
@@ -114,15 +107,12 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
     return success();
   }
 
-  SplitBuilder buildSplit;
-  PlanBuilder buildPlan;
+  PassBuilder buildSplit;
 };
 } // namespace
 
 std::unique_ptr<Pass> createDecidePass(const DecidePassOptions &options,
-                                       SplitBuilder buildSplit,
-                                       PlanBuilder buildPlan) {
-  return std::make_unique<DecidePass>(options, std::move(buildSplit),
-                                      std::move(buildPlan));
+                                       PassBuilder buildSplit) {
+  return std::make_unique<DecidePass>(options, std::move(buildSplit));
 }
 } // namespace accel::search

@@ -3,14 +3,23 @@
 
 #include "FindBlocks.h"
 
+#include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::search;
+
+/// Of a mark of dist-recompute, which names the layer.
+static llvm::hash_code hashWithoutNumbers(StringRef text) {
+  std::string rest = text.str();
+  llvm::erase_if(rest, [](char c) { return llvm::isDigit(c); });
+  return llvm::hash_value(rest);
+}
 
 /// Of ops that are alike but for numbers and symbols: the site of a dropout, a
 /// weight's name. A cut is like no other op: a block is of one chunk.
@@ -20,7 +29,10 @@ static size_t hashOp(Operation *op, size_t position) {
   llvm::hash_code hash = llvm::hash_combine(op->getName().getAsOpaquePointer(),
                                             op->getNumOperands());
   for (NamedAttribute attr : op->getAttrs())
-    if (!isa<IntegerAttr, SymbolRefAttr>(attr.getValue()))
+    if (attr.getName() == dist::kRecomputeAttr)
+      hash = llvm::hash_combine(
+          hash, hashWithoutNumbers(cast<StringAttr>(attr.getValue())));
+    else if (!isa<IntegerAttr, SymbolRefAttr>(attr.getValue()))
       hash = llvm::hash_combine(hash, attr.getName().getAsOpaquePointer(),
                                 attr.getValue().getAsOpaquePointer());
   for (Type type : op->getOperandTypes())

@@ -27,40 +27,70 @@ static SmallVector<int64_t> count(const pipeline::Schedule &order) {
   return most;
 }
 
-FailureOr<SmallVector<int64_t>> search::countInFlight(ModuleOp module,
-                                                      DictionaryAttr decisions,
-                                                      int64_t stages,
-                                                      int64_t microBatches) {
-  auto decided = decisions.getAs<StringAttr>("schedule");
-  StringRef name =
-      decided ? decided.getValue() : StringRef(dist::ScheduleKind::kDefault);
-  auto fail = [&](StringRef names) {
-    return module.emitError() << "expected a schedule " << names << " in '"
-                              << kDecisionsAttr << "', found '" << name << "'";
-  };
-  if (stages == 1) {
-    auto kind = dist::ScheduleKind::parse(name);
-    if (!kind)
-      return fail(dist::ScheduleKind::getNames());
-    return SmallVector<int64_t>{kind->getInFlight(microBatches)};
-  }
+static InFlightDiagnostic refuse(ModuleOp module, StringRef expected,
+                                 StringRef found) {
+  return module.emitError() << "expected a schedule " << expected << " in '"
+                            << kDecisionsAttr << "', found '" << found << "'";
+}
+
+/// The order of the tasks of several stages; one of none where there is no
+/// step.
+static FailureOr<std::optional<pipeline::Schedule>>
+findOrder(ModuleOp module, DictionaryAttr decisions, StringRef name,
+          int64_t stages, int64_t microBatches) {
   auto choice = pipeline::parseChoice(name);
   if (!choice) {
     llvm::consumeError(choice.takeError());
-    return fail("of several stages");
+    return refuse(module, "of several stages", name);
   }
   if (!choice->named) {
-    // Without a step there is no order: it has nothing in flight.
     if (!decisions.contains(tasks::kOrderKey))
-      return SmallVector<int64_t>(stages, stages);
+      return std::optional<pipeline::Schedule>();
     auto order = tasks::readOrder(module, decisions, stages, microBatches);
     if (failed(order))
       return failure();
-    return count(*order);
+    return std::optional(*order);
   }
   auto order = pipeline::generate(
       *choice->named, {stages, choice->chunksPerRank, microBatches});
   if (!order)
     return module.emitError() << llvm::toString(order.takeError());
-  return count(*order);
+  return std::optional(*order);
+}
+
+static StringRef getSchedule(DictionaryAttr decisions) {
+  auto decided = decisions.getAs<StringAttr>("schedule");
+  return decided ? decided.getValue() : StringRef(dist::ScheduleKind::kDefault);
+}
+
+FailureOr<SmallVector<int64_t>> search::countInFlight(ModuleOp module,
+                                                      DictionaryAttr decisions,
+                                                      int64_t stages,
+                                                      int64_t microBatches) {
+  StringRef name = getSchedule(decisions);
+  if (stages == 1) {
+    auto kind = dist::ScheduleKind::parse(name);
+    if (!kind)
+      return refuse(module, dist::ScheduleKind::getNames(), name);
+    return SmallVector<int64_t>{kind->getInFlight(microBatches)};
+  }
+  auto order = findOrder(module, decisions, name, stages, microBatches);
+  if (failed(order))
+    return failure();
+  // Without a step there is no order: it has nothing in flight.
+  return *order ? count(**order) : SmallVector<int64_t>(stages, stages);
+}
+
+FailureOr<SmallVector<int64_t>>
+search::findStageOfChunk(ModuleOp module, DictionaryAttr decisions,
+                         int64_t stages, int64_t microBatches) {
+  if (stages == 1)
+    return SmallVector<int64_t>{0};
+  auto order = findOrder(module, decisions, getSchedule(decisions), stages,
+                         microBatches);
+  if (failed(order))
+    return failure();
+  if (*order)
+    return llvm::to_vector((*order)->placement.rankOfChunk);
+  return llvm::to_vector(llvm::seq<int64_t>(0, stages));
 }

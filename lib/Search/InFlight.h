@@ -18,6 +18,12 @@ mlir::FailureOr<llvm::SmallVector<int64_t>>
 countInFlight(mlir::ModuleOp module, mlir::DictionaryAttr decisions,
               int64_t stages, int64_t microBatches);
 
+/// The stage of each chunk by the same; the chunks of a stage of which there is
+/// no order yet are one.
+mlir::FailureOr<llvm::SmallVector<int64_t>>
+findStageOfChunk(mlir::ModuleOp module, mlir::DictionaryAttr decisions,
+                 int64_t stages, int64_t microBatches);
+
 } // namespace accel::search
 
 #endif // ACCEL_LIB_SEARCH_INFLIGHT_H

@@ -12,13 +12,17 @@ namespace accel::search {
 #define GEN_PASS_REGISTRATION
 #include "lib/Search/Passes.h.inc"
 
-/// `search-decide` with the passes that split the program: on a copy, what its
-/// tasks take is measured where a choice hangs on it. With those that plan what
-/// is split, memory is predicted where somebody asks (lib/Cost/Prediction.h).
+using PassBuilder = std::function<void(mlir::OpPassManager &)>;
+
+/// The passes with those that split the program, and that plan what is split:
+/// they try a copy where a choice hangs on it.
+std::unique_ptr<mlir::Pass> createDecidePass(const DecidePassOptions &options,
+                                             PassBuilder buildSplit);
 std::unique_ptr<mlir::Pass>
-createDecidePass(const DecidePassOptions &options,
-                 std::function<void(mlir::OpPassManager &)> buildSplit,
-                 std::function<void(mlir::OpPassManager &)> buildPlan = {});
+createFitMemoryPass(const FitMemoryPassOptions &options, PassBuilder buildSplit,
+                    PassBuilder buildPlan);
+std::unique_ptr<mlir::Pass> createPredictMemoryPass(PassBuilder buildSplit,
+                                                    PassBuilder buildPlan);
 } // namespace accel::search
 
 #endif // ACCEL_LIB_SEARCH_PASSES_H

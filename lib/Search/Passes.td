@@ -27,10 +27,6 @@ def DecidePass : Pass<"search-decide", "::mlir::ModuleOp"> {
     which `acc-opt --report=decisions` sets, the schedules that were not taken are told
     in it, with their time and bytes (`lib/Cost/Decision.h`).
 
-    Where `predicted` is there, which `--report=memory` and `--report=decisions` set, the
-    bytes of each arena of each stage are told in it (`lib/Cost/Prediction.h`): a copy
-    of what is decided, without most of the blocks that it repeats, is split and planned.
-
     Refuses a module that is not in phase `dist`, and a schedule that has more
     micro-batches in flight than there are.
 
@@ -43,6 +39,69 @@ def DecidePass : Pass<"search-decide", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::AccelDialect"];
   let options = [Option<"schedule", "schedule", "std::string", "\"sequential\"", "sequential, gpipe or 1f1b:D; of several stages gpipe, 1f1b, eager-1f1b, interleaved:V, zb-h1, zb-h2, zbv, dualpipev or auto">,
                  Option<"gatherOnce", "gather-once", "bool", "false", "Gather sharded weights once a step, not by unit in forward and backward">];
+}
+
+def FitMemoryPass : Pass<"search-fit-memory", "::mlir::ModuleOp"> {
+  let summary = "Chooses what is computed again, so that a rank fits its memory";
+  let description = [{
+    Runs on `dist` IR behind `search-decide`. Marks for `dist-recompute` those layers,
+    and parts of layers, whose activations are computed again, so that what a rank of
+    each stage takes (all arenas of its plan) is at most `budget`, and the least work is
+    done twice. `memory_budget` of `accel.decisions` says the bytes;
+    `search-verify-memory` holds the plan against it.
+
+    What each policy keeps and takes is found by trials: a copy of the module, without
+    most of the blocks that it repeats, is split and planned with the policy on all
+    layers. Layers that are alike are one class; how many of each class get which policy
+    is the exact optimum of a multiple-choice knapsack for each stage
+    (`lib/Search/PolicyKnapsack.h`). The optimum is tried in turn, of the whole program
+    where it comes near the budget, and the next best until one fits. A remark says what
+    was chosen.
+
+    With `recompute` other than `auto` nothing is chosen: the budget only holds. Without
+    a budget the pass does nothing. Refuses a budget that nothing fits, with the least
+    that something does.
+
+    ```mlir
+    %h = nn.gelu %a : tensor<8x16xf32>  // of transformer.h.0
+    // becomes
+    %h = nn.gelu %a {dist.recompute = "transformer.h.0"} : tensor<8x16xf32>
+    ```
+  }];
+  let dependentDialects = ["::accel::AccelDialect"];
+  let options = [Option<"budget", "budget", "std::string", "\"\"", "What a rank may take: bytes, 12GiB, or 80% of this machine's memory, shared by all ranks">,
+                 Option<"recompute", "recompute", "std::string", "\"auto\"", "What is computed again (--recompute); auto: what fits the budget">];
+}
+
+def PredictMemoryPass : Pass<"search-predict-memory", "::mlir::ModuleOp"> {
+  let summary = "Says what the plan will have in memory, before it is made";
+  let description = [{
+    Runs on `dist` IR of which all is decided. Where `predicted` of `accel.decisions` is
+    there, which `--report=memory` and `--report=decisions` set, the bytes of each arena
+    of each stage are told in it (`lib/Cost/Prediction.h`): a copy of the module, without
+    most of the blocks that it repeats, is split and planned.
+
+    ```mlir
+    module attributes {accel.decisions = {predicted = []}} { … }
+    // becomes
+    module attributes {accel.decisions = {predicted = [{bytes = 4096 : i64, space = "device", stage = 0 : i64} ]}} { … }
+    ```
+  }];
+}
+
+def VerifyMemoryPass : Pass<"search-verify-memory", "::mlir::ModuleOp"> {
+  let summary = "Checks that a plan fits the memory budget";
+  let description = [{
+    Runs at the end of phase `plan`: where `accel.decisions` has a `memory_budget`, the
+    arenas of each stage, together, have at most so many bytes; otherwise the least
+    budget that would do and what takes most are in the error.
+
+    ```mlir
+    module attributes {accel.decisions = {memory_budget = 4096 : i64}} {
+      plan.program @s ranks 1 { plan.arena device : 2048 … }
+    }
+    ```
+  }];
 }
 
 def VerifyDecisionsPass : Pass<"search-verify", "::mlir::ModuleOp"> {

@@ -7,10 +7,13 @@
 #include "FindBlocks.h"
 #include "dialects/NN/Entry.h"
 #include "dialects/NN/NN.h"
+#include "lib/Parallel/RecomputeChoices.h"
+#include <map>
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::search;
+using parallel::RecomputeChoices;
 
 static constexpr StringLiteral kPrefix = "accel.block.";
 
@@ -101,6 +104,10 @@ private:
   /// others in the place of those that are gone.
   void keep(Operation *op, const Place &place, KeptBlock block,
             SymbolTable &symbols);
+
+  /// Layers begin elsewhere than blocks do: of one that the gap cuts what is
+  /// behind it goes on with what is in front.
+  void renumberLayers() const;
 
   func::FuncOp entry;
   Operation *end;
@@ -259,8 +266,40 @@ void Shortener::keep(Operation *op, const Place &place, KeptBlock block,
   }
 }
 
+void Shortener::renumberLayers() const {
+  std::map<unsigned, unsigned> layers;
+  llvm::DenseMap<Attribute, Attribute> marks;
+  auto isGoneOp = [&](Operation *op) { return isGone(blocks.findItem(op)); };
+  for (Operation *op : blocks.getOps()) {
+    auto place = blocks.findPlace(*blocks.findItem(op));
+    if (!place || place->block < gaps[place->stretch].first ||
+        gaps[place->stretch].length == 0 || isGoneOp(op))
+      continue;
+    Operation *like = blocks.getOp(
+        blocks.getItem(*place, place->block - gaps[place->stretch].length));
+    auto layer = RecomputeChoices::getLayer(op->getLoc()),
+         before = RecomputeChoices::getLayer(like->getLoc());
+    if (layer && before)
+      layers[*layer] = *before;
+    Attribute mark = op->getAttr(dist::kRecomputeAttr),
+              other = like->getAttr(dist::kRecomputeAttr);
+    if (mark && other)
+      marks[mark] = other;
+  }
+  for (Operation *op : blocks.getOps()) {
+    if (isGoneOp(op))
+      continue;
+    if (auto layer = RecomputeChoices::getLayer(op->getLoc()))
+      if (auto other = layers.find(*layer); other != layers.end())
+        RecomputeChoices::setLayer(op, other->second);
+    if (Attribute other = marks.lookup(op->getAttr(dist::kRecomputeAttr)))
+      op->setAttr(dist::kRecomputeAttr, other);
+  }
+}
+
 void Shortener::apply(int64_t &number, std::vector<BlockClass> &classes) {
   SymbolTable symbols(entry->getParentOfType<ModuleOp>());
+  renumberLayers();
   std::vector<int64_t> numbers;
   for (const Gap &gap : gaps) {
     numbers.push_back(number);

@@ -22,7 +22,7 @@ using pipeline::Synthesis;
 
 /// What the tasks of the step take once it is split.
 static FailureOr<pipeline::Problem> measure(ModuleOp module,
-                                            const SplitBuilder &buildSplit,
+                                            const PassBuilder &buildSplit,
                                             const ScheduleChoice &choice) {
   OwningOpRef<ModuleOp> copy(module.clone());
   // Nobody reads what the copy tells, and nobody runs it: the program itself is
@@ -98,7 +98,7 @@ static void tellOfStages(ModuleOp module, const ScheduleChoice &choice,
 }
 
 LogicalResult search::chooseSchedule(ModuleOp module,
-                                     const SplitBuilder &buildSplit,
+                                     const PassBuilder &buildSplit,
                                      ScheduleChoice &choice) {
   bool isOpen = choice.stages > 1 && choice.name == "auto";
   bool isTold = cost::isAskedForDecisions(module);

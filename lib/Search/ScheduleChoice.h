@@ -3,16 +3,13 @@
 #ifndef ACCEL_LIB_SEARCH_SCHEDULECHOICE_H
 #define ACCEL_LIB_SEARCH_SCHEDULECHOICE_H
 
+#include "Passes.h"
 #include "lib/Pipeline/Schedule.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
-#include <functional>
 #include <optional>
 
 namespace accel::search {
-
-/// Adds the passes that split a decided program over ranks.
-using SplitBuilder = std::function<void(mlir::OpPassManager &)>;
 
 struct ScheduleChoice {
   std::string name; ///< as it was asked for, then as it is
@@ -28,7 +25,7 @@ struct ScheduleChoice {
 ///
 /// Errors: `auto` without `buildSplit`; the split's.
 mlir::LogicalResult chooseSchedule(mlir::ModuleOp module,
-                                   const SplitBuilder &buildSplit,
+                                   const PassBuilder &buildSplit,
                                    ScheduleChoice &choice);
 
 } // namespace accel::search

@@ -3,6 +3,7 @@
 #include "InFlight.h"
 #include "Passes.h"
 #include "StateChoices.h"
+#include "Trial.h"
 
 #include "dialects/Accel/Accel.h"
 #include "dialects/Accel/Zero.h"
@@ -40,6 +41,8 @@ struct VerifyDecisionsPass
       auto counts = dyn_cast<DenseI64ArrayAttr>(decision.getValue());
       if (key == "micro_batches" && number) {
         microBatches = number.getInt();
+      } else if (key == kMemoryBudgetKey && number) {
+        continue; // search-verify-memory looks at it
       } else if (key == kInFlightKey && counts) {
         inFlight = counts;
       } else if (auto name = dyn_cast<StringAttr>(decision.getValue());
@@ -55,7 +58,8 @@ struct VerifyDecisionsPass
                    isa<ArrayAttr>(decision.getValue()))) {
         getOperation().emitError()
             << "expected a number of micro_batches, the name of a schedule, "
-               "the numbers in_flight, gathers \"once\", and the lists order, "
+               "the numbers in_flight, gathers \"once\", memory_budget, and "
+               "the lists order, "
                "considered and predicted in '"
             << kDecisionsAttr << "', found " << decision.getName() << " = "
             << decision.getValue();

@@ -8,8 +8,11 @@ In each layout, as run_layouts.py takes it, each policy of `--recompute` gives w
 1e-12: losses, norms, gradients and weights after three steps with SGD, in float64, or with --single
 in float32 the same bits, but for norms, whose terms may be added in another order. What is kept for
 the backward is less with each policy, unless it says "=" in front, and the planned bytes are those
-allocated. --flags are acc-opt's, for all. Prints what each keeps."""
+allocated. "budget:N" stands for N memory budgets from the least that acc-opt names to what none
+takes: each is kept to, a larger one never does more work again, and one byte less than the least is
+refused. --flags are acc-opt's, for all. Prints what each keeps."""
 import argparse
+import json
 import pathlib
 import re
 import sys
@@ -18,20 +21,54 @@ from acc import Failed, run, tensorfiles
 from run_layouts import Model, largest, worst_number
 
 CLOSE = 1e-12
+#: What Model.train compiles with beside.
+TRAINED = ["--optimizer=sgd", "--set", "optimizer.lr=0.05", "--emit-gradients"]
 
 
-def kept_bytes(model, layout, flags):
-    """Of the stage that keeps most, over the micro-batches that it has in flight."""
+def report(model, layout, flags, name="memory"):
+    """What a report says, or the error of a compile that fails, and acc-opt's remarks."""
     given = layout.split()
     mesh, parts, stage, *settings = given + ["", "1", "0"][len(given):]
     words = ["--mesh", mesh] if mesh else []
     words += ["--set", f"zero_stage={stage}"] if stage != "0" else []
     for setting in settings:
         words += [f"--{setting}"] if setting.startswith("schedule=") else ["--set", setting]
-    text, _ = run("acc-opt", model.file, "--train", "--loss", model.loss, "--entries=step",
-                  *model.dims, *words, *flags, "--micro-batches", parts, "--report=memory")
+    return run("acc-opt", model.file, "--train", "--loss", model.loss, "--entries=step", *TRAINED,
+               *model.dims, *words, *flags, "--micro-batches", parts, f"--report={name}")
+
+
+def kept_bytes(model, layout, flags):
+    """Of the stage that keeps most, over the micro-batches that it has in flight."""
+    text, _ = report(model, layout, flags)
     return max(int(bytes) for bytes in
                re.findall(r"keeps activations of [^(]*\((\d+)\)", text) or ["0"])
+
+
+def peak_bytes(model, layout, flags):
+    """Of a rank of the stage that has most."""
+    text, _ = report(model, layout, flags)
+    return max(int(bytes) for bytes in re.findall(r"^planned peak of[^(]*\((\d+)\)", text, re.M))
+
+
+def work_again(model, layout, flags):
+    """What is computed again takes so long, by estimate."""
+    text, _ = report(model, layout, [*flags, "--json"], "decisions")
+    return sum(each["seconds"] for each in json.loads(text) if each["decision"] == "recompute")
+
+
+def find_budgets(model, layout, count):
+    """From the least to what no recomputation takes."""
+    def least(budget):
+        try:
+            report(model, layout, [f"--memory-budget={budget}"])
+        except Failed as error:
+            return int(re.search(r"memory budget of at least [^(]*\((\d+)\)|of at least (\d+) B",
+                                 str(error))[1])
+        raise Failed(f"{layout}: expected a budget of {budget} B to be refused")
+    fewest, most = least(1), peak_bytes(model, layout, ["--recompute=none"])
+    if least(fewest - 1) != fewest:
+        raise Failed(f"{layout}: expected one least budget, found {fewest} and {least(fewest - 1)}")
+    return [fewest + (most - fewest) * number // (count - 1) for number in range(count)]
 
 
 def main():
@@ -45,16 +82,33 @@ def main():
     options = parser.parse_args()
     model = Model(options.model, options.work)
     model.dims += options.flags.split()
+    if not options.single:
+        TRAINED.append("--dtype=f64")
     for layout in options.layouts.split(";"):
         one, gradients, weights = model.train("sgd", layout, options.single)
         most = kept_bytes(model, layout, [])
         print(f"{layout or 'one rank'}: keeps {most}")
+        policies = []
         for policy in options.policies.split(";"):
+            name, _, count = policy.partition("budget:")
+            policies += [policy] if not count else [
+                f"={name}{budget}" for budget in find_budgets(model, layout, int(count))]
+        work = None
+        for policy in policies:
             may_keep_all = policy.startswith("=")
             policy = policy.removeprefix("=")
-            model.flags = [f"--recompute={policy}"]
+            is_budget = policy.isdigit()
+            model.flags = [f"--memory-budget={policy}" if is_budget else f"--recompute={policy}"]
             lines, found, saved = model.train("sgd", layout, options.single)
             kept = kept_bytes(model, layout, model.flags)
+            if is_budget:
+                peak, before = peak_bytes(model, layout, model.flags), work
+                if peak > int(policy):
+                    raise Failed(f"{layout}: expected at most {policy} bytes, found {peak}")
+                work = work_again(model, layout, model.flags)
+                if before is not None and work > before:
+                    raise Failed(f"{layout}: expected no more work with {policy} bytes than with less, "
+                                 f"found {work}, not {before}")
             model.flags = []
             what = f"{layout or 'one rank'}, {policy}"
             error, where = max(largest(found, gradients), largest(saved, weights))

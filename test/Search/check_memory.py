@@ -29,6 +29,9 @@ LAYOUTS = {
     "1f1b": ["--mesh=pp=2", "--micro-batches=4", "--schedule=1f1b"],
     "zb-h1": ["--mesh=pp=2", "--micro-batches=4", "--schedule=zb-h1"],
     "interleaved": ["--mesh=pp=2", "--micro-batches=4", "--schedule=interleaved:2"],
+    "recompute": ["--micro-batches=2", "--recompute=full"],
+    "recompute some": ["--mesh=dp=2", "--micro-batches=2", "--set=zero_stage=3", "--recompute=full:block:7"],
+    "recompute mlp": ["--mesh=tp=2", "--recompute=selective:mlp"],
     "1f1b, zero 3": ["--mesh=pp=2,dp=2", "--micro-batches=2", "--schedule=1f1b", "--set=zero_stage=3"],
 }
 

@@ -67,7 +67,8 @@ static cl::opt<std::string> schedule(
 static cl::opt<std::string> recompute(
     "recompute",
     cl::desc("What of the activations the backward computes again instead of "
-             "keeping it: model (default; what its code ran in "
+             "keeping it: auto (default; what --memory-budget needs, and "
+             "without one as model), model (what its code ran in "
              "torch.utils.checkpoint, as acc-export writes it), none, full "
              "(all layers; full:uniform:N: N "
              "together; full:block:N: the first N of each chunk of a "
@@ -75,6 +76,13 @@ static cl::opt<std::string> recompute(
              "the default, layernorm, mlp, moe, moe_act, shared_experts), or "
              "glob patterns of modules' paths"),
     cl::value_desc("policy"), cl::cat(layoutFlags));
+static cl::opt<std::string> memoryBudget(
+    "memory-budget",
+    cl::desc("What the arenas of a rank may have: bytes, 12GiB, or 80% of what "
+             "this machine has for each of its ranks. What the backward "
+             "computes again is chosen so that it fits and the least work is "
+             "done twice"),
+    cl::value_desc("bytes"), cl::cat(layoutFlags));
 static cl::opt<std::string> mixedPrecision(
     "mixed-precision",
     cl::desc("bf16: matrix products and attention in bfloat16, everything "
@@ -150,6 +158,11 @@ static llvm::Error resolveFlags(CompileOptions &options) {
     if (llvm::Error error = checkRecompute(recompute))
       return error;
     request.recompute = recompute;
+  }
+  if (memoryBudget.getNumOccurrences()) {
+    if (llvm::Error error = checkMemoryBudget(memoryBudget))
+      return error;
+    request.memoryBudget = memoryBudget;
   }
   if (!mixedPrecision.empty())
     request.mixedPrecision = mixedPrecision;
@@ -228,7 +241,8 @@ llvm::Error readTrainFlags(CompileOptions &options) {
                         {std::addressof(allowFolded), Phase::NN, true},
                         {std::addressof(microBatches), Phase::Dist, false},
                         {std::addressof(schedule), Phase::Decided, false},
-                        {std::addressof(recompute), Phase::Decided, false}};
+                        {std::addressof(recompute), Phase::Decided, false},
+                        {std::addressof(memoryBudget), Phase::Decided, false}};
   llvm::Error errors = llvm::Error::success();
   auto refuse = [&](const llvm::Twine &message) {
     errors = joinErrors(std::move(errors), fail(message));

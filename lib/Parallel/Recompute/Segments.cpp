@@ -302,6 +302,7 @@ ForwardModules::find(const RecomputePolicy &policy) {
   switch (policy.kind) {
   case RecomputePolicy::Kind::None:
     return Segments();
+  case RecomputePolicy::Kind::Auto:
   case RecomputePolicy::Kind::Model:
     return findCheckpoints();
   case RecomputePolicy::Kind::Selective:

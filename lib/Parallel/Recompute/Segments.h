@@ -45,6 +45,8 @@ public:
   /// The layer that an op lies in: the outermost module that is numbered in a
   /// list. Empty of an op of none.
   llvm::StringRef getLayer(mlir::Operation *op) const;
+  /// The chunk of a pipeline that computes an op; -1 where any of them may.
+  int64_t getChunk(mlir::Operation *op) const;
   /// Adds to `members` the ops that read one of them and are read by one, of
   /// those that `isOpen` takes.
   void fill(llvm::SetVector<mlir::Operation *> &members,
@@ -61,7 +63,6 @@ private:
   mlir::FailureOr<Segments> findMatches(llvm::ArrayRef<std::string> patterns);
   Segments findCheckpoints();
   mlir::FailureOr<Segments> findParts(llvm::ArrayRef<std::string> parts);
-  int64_t getChunk(mlir::Operation *op) const;
   mlir::Value getWeight(mlir::Value operand) const;
 
   mlir::func::FuncOp step;

@@ -1,12 +1,16 @@
 // Plans a copy, and reads its arenas.
 
-#include "PredictPeaks.h"
+#include "Trial.h"
 
 #include "RepeatedBlocks.h"
 #include "dialects/Accel/Accel.h"
+#include "dialects/Dist/Dist.h"
+#include "dialects/NN/Entry.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Cost/Decision.h"
-#include "lib/Plan/Liveness.h"
+#include "lib/Cost/Work.h"
+#include "lib/Parallel/RecomputeChoices.h"
+#include "lib/Plan/Roles.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/IR/Verifier.h"
@@ -16,6 +20,20 @@
 using namespace mlir;
 using namespace accel;
 using namespace accel::search;
+using parallel::RecomputeChoices;
+
+int64_t Trial::Stage::getBytes() const {
+  int64_t bytes = 0;
+  for (const cost::PredictedArena &arena : arenas)
+    bytes += arena.bytes;
+  return bytes;
+}
+
+const Trial::Stage &Trial::getLargest() const {
+  return *llvm::max_element(stages, [](const Stage &one, const Stage &other) {
+    return one.getBytes() < other.getBytes();
+  });
+}
 
 /// What each block that was taken out has at a moment at which those that are
 /// there have so much: as much as those in the middle whose turn it is not. The
@@ -50,9 +68,16 @@ static int64_t getLargest(plan::ArenaOp arena) {
   return largest;
 }
 
+namespace {
+struct Peak {
+  int64_t bytes;
+  size_t moment;
+};
+} // namespace
+
 /// The bytes of an arena with the blocks that were taken out. A gap as large as
 /// a buffer is what one left; more of them grow as what comes and goes does.
-static int64_t
+static Peak
 predictArena(plan::ArenaOp arena, const plan::Liveness &liveness,
              ArrayRef<BlockClass> classes,
              const llvm::DenseMap<Operation *, KeptBlock> &blockOf) {
@@ -78,6 +103,7 @@ predictArena(plan::ArenaOp arena, const plan::Liveness &liveness,
         return firstGroup.lookup(block->second.number) + block->second.index;
       });
   Range now, then;
+  size_t when = 0;
   for (size_t moment = 0; moment < profiles.front().size(); ++moment) {
     SmallVector<int64_t> bytes;
     for (const std::vector<int64_t> &profile : profiles)
@@ -88,12 +114,15 @@ predictArena(plan::ArenaOp arena, const plan::Liveness &liveness,
       more += count * getBytesOfRemoved(ArrayRef(bytes).slice(
                           1 + number * kBlocksLeft, kBlocksLeft));
     now.add(alive);
+    if (alive + more > then.most)
+      when = moment;
     then.add(alive + more);
   }
   int64_t gaps = int64_t(arena.getBytes()) - now.most;
   double growth = now.getSpan() > 0 ? then.getSpan() / now.getSpan() : 1;
   int64_t growing = std::max<int64_t>(gaps - getLargest(arena), 0);
-  return then.most + gaps + std::llround(double(growing) * (growth - 1));
+  return {then.most + gaps + std::llround(double(growing) * (growth - 1)),
+          when};
 }
 
 /// Of what kernels make of ops of several blocks: the block of the op that
@@ -140,46 +169,121 @@ findBlocks(plan::ProgramOp program, const SymbolTable &symbols) {
   return blockOf;
 }
 
-/// The copy without the blocks that repeat themselves; null where they cannot
-/// be taken out.
-static OwningOpRef<ModuleOp> shorten(ModuleOp module,
-                                     std::vector<BlockClass> &classes) {
-  OwningOpRef<ModuleOp> copy(module.clone());
-  auto removed = removeRepeatedBlocks(*copy);
-  if (failed(removed) || failed(verify(*copy)))
-    return nullptr;
-  classes = std::move(*removed);
-  return copy;
+/// The layers of which ops are left; there are `count` in all.
+static llvm::BitVector findLayers(ModuleOp module, size_t count) {
+  llvm::BitVector found(count);
+  func::FuncOp step = nn::findEntry(module, nn::EntryKind::step);
+  if (step && count)
+    for (Operation &op : step.front())
+      if (auto layer = RecomputeChoices::getLayer(op.getLoc()))
+        found.set(*layer);
+  return found;
 }
 
-std::vector<cost::PredictedArena>
-search::predictPeaks(ModuleOp module, const SplitBuilder &buildSplit,
-                     const PlanBuilder &buildPlan) {
+/// What each layer's clones take. Locations of clones are those of the forward.
+static std::map<unsigned, double> addWork(func::FuncOp step,
+                                          const llvm::BitVector &layers) {
+  std::map<unsigned, double> work;
+  for (unsigned layer : layers.set_bits())
+    work[layer] = 0;
+  for (Operation &op : step.front())
+    if (op.hasAttr(dist::kRecomputedAttr))
+      if (auto layer = RecomputeChoices::getLayer(op.getLoc()))
+        work[*layer] += cost::getWork(&op);
+  return work;
+}
+
+/// What a rank has of each layer that `isThere` at a moment.
+static std::map<unsigned, int64_t> addLayers(plan::ProgramOp program,
+                                             plan::ArenaOp arena,
+                                             const plan::Liveness &liveness,
+                                             const llvm::BitVector &isThere,
+                                             size_t moment) {
+  std::map<unsigned, int64_t> bytes;
+  auto profiles = liveness.getProfiles(
+      arena.getSpace(), arena.getAlignment(), isThere.size(),
+      [&](plan::BufferOp buffer) -> std::optional<unsigned> {
+        if (buffer.getRole() != plan::Role::activation)
+          return std::nullopt;
+        return RecomputeChoices::getLayer(buffer.getLoc());
+      });
+  for (unsigned layer : isThere.set_bits())
+    bytes[layer] = profiles[layer][moment];
+  return bytes;
+}
+
+namespace {
+/// A copy that is tried.
+struct Copy {
+  OwningOpRef<ModuleOp> module;
+  std::vector<BlockClass> classes; ///< of blocks that were taken out
+  llvm::BitVector layers;          ///< those that are left
+};
+} // namespace
+
+/// A copy with the policies, without repeated blocks if they can be taken out.
+static Copy makeCopy(ModuleOp module, ArrayRef<unsigned> policyOfLayer,
+                     Extent extent) {
+  OwningOpRef<ModuleOp> copy(module.clone());
+  if (func::FuncOp step = nn::findEntry(*copy, nn::EntryKind::step);
+      step && !policyOfLayer.empty()) {
+    RecomputeChoices choices(step);
+    choices.mark(policyOfLayer);
+    choices.markLocations();
+  }
+  if (extent == Extent::Shortened) {
+    OwningOpRef<ModuleOp> shorter(copy->clone());
+    auto removed = removeRepeatedBlocks(*shorter);
+    if (succeeded(removed) && succeeded(verify(*shorter))) {
+      llvm::BitVector layers = findLayers(*shorter, policyOfLayer.size());
+      return {std::move(shorter), std::move(*removed), std::move(layers)};
+    }
+  }
+  llvm::BitVector layers = findLayers(*copy, policyOfLayer.size());
+  return {std::move(copy), {}, std::move(layers)};
+}
+
+FailureOr<Trial> search::tryPlan(ModuleOp module, const Trier &trier,
+                                 ArrayRef<unsigned> policyOfLayer,
+                                 Extent extent) {
   // What is said of the copy is said of the program itself, later.
   ScopedDiagnosticHandler quiet(module.getContext(),
                                 [](Diagnostic &) { return success(); });
-  std::vector<BlockClass> classes;
-  OwningOpRef<ModuleOp> copy = shorten(module, classes);
-  if (!copy)
-    copy = module.clone();
+  Copy copy = makeCopy(module, policyOfLayer, extent);
   // Nobody reads what the copy tells, and nobody runs it.
-  cost::setDecision(*copy, cost::kConsideredKey, {});
-  cost::setDecision(*copy, cost::kPredictedKey, {});
-  PassManager pm(module.getContext());
-  pm.enableVerifier(false);
-  buildSplit(pm);
-  buildPlan(pm);
-  std::vector<cost::PredictedArena> arenas;
-  if (failed(pm.run(*copy)))
-    return arenas;
-  SymbolTable symbols(*copy);
-  for (auto program : copy->getOps<plan::ProgramOp>()) {
+  cost::setDecision(*copy.module, cost::kConsideredKey, {});
+  cost::setDecision(*copy.module, cost::kPredictedKey, {});
+  auto run = [&](auto build) {
+    PassManager pm(module.getContext());
+    pm.enableVerifier(false);
+    build(pm);
+    return pm.run(*copy.module);
+  };
+  if (failed(run(trier.buildSplit)))
+    return failure();
+  Trial trial;
+  trial.isShortened = !copy.classes.empty();
+  if (func::FuncOp step = nn::findEntry(*copy.module, nn::EntryKind::step))
+    trial.workOfLayer = addWork(step, copy.layers);
+  if (failed(run(trier.buildPlan)))
+    return failure();
+  SymbolTable symbols(*copy.module);
+  for (auto program : copy.module->getOps<plan::ProgramOp>()) {
     auto liveness = plan::Liveness::compute(program);
     auto blockOf = findBlocks(program, symbols);
-    for (auto arena : program.getOps<plan::ArenaOp>())
-      arenas.push_back({int64_t(program.getStage()),
-                        plan::stringifySpace(arena.getSpace()).str(),
-                        predictArena(arena, liveness, classes, blockOf)});
+    Trial::Stage &stage = trial.stages.emplace_back();
+    stage.stage = program.getStage();
+    if (!trial.isShortened)
+      stage.roles = plan::addRoles(program);
+    for (auto arena : program.getOps<plan::ArenaOp>()) {
+      Peak peak = predictArena(arena, liveness, copy.classes, blockOf);
+      stage.arenas.push_back({stage.stage,
+                              plan::stringifySpace(arena.getSpace()).str(),
+                              peak.bytes});
+      if (arena.getSpace() == plan::Space::device)
+        stage.bytesOfLayer =
+            addLayers(program, arena, liveness, copy.layers, peak.moment);
+    }
   }
-  return arenas;
+  return trial;
 }

@@ -1,0 +1,20 @@
+// What the bytes of a plan are for, in the words of who trains a model.
+
+#ifndef ACCEL_LIB_PLAN_ROLES_H
+#define ACCEL_LIB_PLAN_ROLES_H
+
+#include "Liveness.h"
+#include <string>
+
+namespace accel::plan {
+
+/// "gradients", "gathered weights": what a buffer is for.
+std::string describeRole(BufferOp buffer, Content content);
+
+/// The bytes of a program by what they are for, when most of each arena is
+/// alive, the most first; not what lies between buffers.
+llvm::SmallVector<std::pair<std::string, int64_t>> addRoles(ProgramOp program);
+
+} // namespace accel::plan
+
+#endif // ACCEL_LIB_PLAN_ROLES_H

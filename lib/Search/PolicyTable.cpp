@@ -1,0 +1,130 @@
+// Reads trials of one policy each, and adds up those of several parts.
+
+#include "PolicyTable.h"
+
+#include "llvm/ADT/MapVector.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::search;
+using parallel::RecomputeChoices;
+
+/// Whether a trial tells of a policy, and not trials of its parts.
+static bool isTried(const RecomputeChoices::Policy &policy) {
+  return llvm::popcount(policy.parts) <= 1;
+}
+
+FailureOr<PolicyTable> PolicyTable::measure(ModuleOp module,
+                                            const RecomputeChoices &choices,
+                                            ArrayRef<int64_t> stageOfChunk,
+                                            const Trier &trier) {
+  ArrayRef<RecomputeChoices::Layer> layers = choices.getLayers();
+  Trials trials;
+  for (auto [policy, each] : llvm::enumerate(choices.getPolicies())) {
+    trials.emplace_back();
+    if (!isTried(each))
+      continue;
+    SmallVector<unsigned> policyOfLayer;
+    for (unsigned layer = 0; layer < layers.size(); ++layer)
+      policyOfLayer.push_back(choices.mayHave(layer, policy) ? policy : 0);
+    auto tried = tryPlan(module, trier, policyOfLayer, Extent::Shortened);
+    if (failed(tried))
+      return failure();
+    trials.back() = std::move(*tried);
+  }
+  PolicyTable table;
+  for (auto [number, stage] : llvm::enumerate(trials.front()->stages)) {
+    SmallVector<unsigned> own;
+    for (auto [index, layer] : llvm::enumerate(layers))
+      if (stageOfChunk[layer.chunk] == stage.stage)
+        own.push_back(index);
+    table.addStage(choices, trials, number, own);
+  }
+  return table;
+}
+
+/// What is usual for layers: the one in the middle, and of two the less, since
+/// one of them may be the one that is being computed.
+template <typename T>
+static T getUsual(const std::map<unsigned, T> &ofLayer,
+                  ArrayRef<unsigned> layers) {
+  SmallVector<T> known;
+  for (unsigned layer : layers)
+    if (auto found = ofLayer.find(layer); found != ofLayer.end())
+      known.push_back(found->second);
+  llvm::sort(known);
+  return known.empty() ? T(0) : known[(known.size() - 1) / 2];
+}
+
+void PolicyTable::addStage(const RecomputeChoices &choices,
+                           const Trials &trials, size_t stage,
+                           ArrayRef<unsigned> layers) {
+  llvm::MapVector<unsigned, SmallVector<unsigned>> kinds;
+  for (unsigned layer : layers)
+    kinds[choices.getLayers()[layer].kind].push_back(layer);
+  size_t policies = trials.size();
+  StageTable &table = stages.emplace_back();
+  auto &classes = layersOfClass.emplace_back();
+  auto getBytes = [&](unsigned policy) {
+    return trials[policy]->stages[stage].getBytes();
+  };
+  bytesOfNone.push_back(getBytes(0));
+  for (unsigned policy = 0; policy < policies; ++policy)
+    table.besides.push_back(trials[policy] ? getBytes(policy) : 0);
+  for (auto &[kind, of] : kinds) {
+    LayerClass &each =
+        table.classes.emplace_back(LayerClass{int64_t(of.size()), {}});
+    // By policy, whether or not it changes anything here.
+    SmallVector<int64_t> bytes(policies, 0), work(policies, 0);
+    for (unsigned policy = 0; policy < policies; ++policy)
+      if (trials[policy]) {
+        bytes[policy] =
+            getUsual(trials[policy]->stages[stage].bytesOfLayer, of);
+        work[policy] = std::llround(getUsual(trials[policy]->workOfLayer, of));
+        table.besides[policy] -= int64_t(of.size()) * bytes[policy];
+      }
+    for (unsigned policy = 0; policy < policies; ++policy) {
+      if (!choices.mayHave(of.front(), policy))
+        continue;
+      LayerClass::Choice choice{policy, bytes[policy], work[policy]};
+      if (!trials[policy]) {
+        choice = {policy, bytes[0], 0};
+        for (unsigned part = 1; part < policies; ++part) {
+          uint32_t bit = choices.getPolicies()[part].parts;
+          if (!trials[part] || !(bit & choices.getPolicies()[policy].parts))
+            continue;
+          choice.bytes -= bytes[0] - bytes[part];
+          choice.work += work[part];
+        }
+        choice.bytes = std::max<int64_t>(choice.bytes, 0);
+      }
+      each.choices.push_back(choice);
+    }
+    classes.emplace_back(of.begin(), of.end());
+  }
+  // Parts together need beside what the part needs that needs most.
+  for (unsigned policy = 0; policy < policies; ++policy)
+    if (!trials[policy])
+      for (unsigned part = 1; part < policies; ++part)
+        if (trials[part] && (choices.getPolicies()[part].parts &
+                             choices.getPolicies()[policy].parts))
+          table.besides[policy] =
+              std::max(table.besides[policy], table.besides[part]);
+}
+
+void PolicyTable::assign(size_t stage, const PolicyCounts &counts,
+                         MutableArrayRef<unsigned> policyOfLayer) const {
+  for (size_t number = 0; number < stages[stage].classes.size(); ++number) {
+    const LayerClass &each = stages[stage].classes[number];
+    SmallVector<unsigned> order =
+        llvm::to_vector(llvm::seq<unsigned>(0, unsigned(each.choices.size())));
+    llvm::stable_sort(order, [&](unsigned one, unsigned other) {
+      return each.choices[one].bytes < each.choices[other].bytes;
+    });
+    auto layer = layersOfClass[stage][number].begin();
+    for (unsigned choice : order)
+      for (int64_t i = 0; i < counts.layers[number][choice]; ++i)
+        policyOfLayer[*layer++] = each.choices[choice].policy;
+  }
+}

@@ -1,0 +1,45 @@
+// What each policy of recomputation takes and saves, layer by layer and stage
+// by stage, found by trials.
+
+#ifndef ACCEL_LIB_SEARCH_POLICYTABLE_H
+#define ACCEL_LIB_SEARCH_POLICYTABLE_H
+
+#include "PolicyKnapsack.h"
+#include "Trial.h"
+#include "lib/Parallel/RecomputeChoices.h"
+
+namespace accel::search {
+
+/// The tables of all stages, and which layers their classes are.
+class PolicyTable {
+public:
+  /// Tries each part of layers alone, and whole layers; of parts together the
+  /// savings add up. `stageOfChunk` is of the decided schedule. Fails without a
+  /// word where the program cannot be planned.
+  static mlir::FailureOr<PolicyTable>
+  measure(mlir::ModuleOp module, const parallel::RecomputeChoices &choices,
+          llvm::ArrayRef<int64_t> stageOfChunk, const Trier &trier);
+
+  llvm::ArrayRef<StageTable> getStages() const { return stages; }
+  /// What a stage has at its peak where nothing is computed again.
+  int64_t getBytesOfNone(size_t stage) const { return bytesOfNone[stage]; }
+
+  /// Gives the layers of a stage their policies. The first layers of a class
+  /// get those that keep least: they would keep it longest.
+  void assign(size_t stage, const PolicyCounts &counts,
+              llvm::MutableArrayRef<unsigned> policyOfLayer) const;
+
+private:
+  using Trials = std::vector<std::optional<Trial>>; ///< by policy
+
+  void addStage(const parallel::RecomputeChoices &choices, const Trials &trials,
+                size_t stage, llvm::ArrayRef<unsigned> layers);
+
+  std::vector<StageTable> stages;
+  std::vector<int64_t> bytesOfNone;
+  std::vector<std::vector<std::vector<unsigned>>> layersOfClass; ///< by stage
+};
+
+} // namespace accel::search
+
+#endif // ACCEL_LIB_SEARCH_POLICYTABLE_H
