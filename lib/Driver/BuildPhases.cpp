@@ -69,6 +69,8 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
       trial.addPass(tasks::createMergeScatterAddsPass());
       plan::buildTrialPipeline(trial, plan);
     };
+    pm.addPass(search::createTraceFrontierPass(parallel::buildSplitPipeline,
+                                               buildPlan));
     if (!options.fitMemory.budget.empty()) {
       search::FitMemoryPassOptions fit = options.fitMemory;
       fit.recompute = options.recompute.policy;

@@ -15,6 +15,7 @@
 #include "ProveStart.h"
 #include "dialects/NN/NN.h"
 #include "lib/Cost/Decision.h"
+#include "lib/Cost/Frontier.h"
 #include "lib/Cost/Prediction.h"
 #include "lib/Emit/WriteExecutable.h"
 #include "lib/Import/Import.h"
@@ -112,7 +113,7 @@ LogicalResult Compilation::run() {
     return emitExecutable();
   return writeText([&](llvm::raw_ostream &os) {
     if (options.report == "memory")
-      return report::printMemory(*module, os, options.json);
+      return report::printMemory(*module, options.output, os, options.json);
     if (options.report == "sharding")
       return report::printSharding(*module, os, options.json);
     if (options.report == "collectives")
@@ -307,6 +308,14 @@ LogicalResult Compilation::runPhases() {
   if ((options.report == "decisions" || options.report == "memory") &&
       *reached < Phase::Decided)
     cost::askForPrediction(*module);
+  if (options.whatIf) {
+    if (*reached >= Phase::Decided)
+      return fail(context, options.input,
+                  "cannot use '--what-if': the module is in phase '" +
+                      stringifyPhase(*reached) +
+                      "', past that in which it is decided");
+    cost::askForFrontier(*module);
+  }
   // Of a model they were obeyed when its parameters were identified, where
   // constants have names too.
   if (isModel()) {

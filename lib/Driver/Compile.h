@@ -28,7 +28,8 @@ struct CompileOptions {
   std::string links;
   /// "", "sharding" or "collectives": why things are as the report says.
   std::string explain;
-  bool json = false; ///< reports for machines
+  bool whatIf = false; ///< `--what-if`: "memory" tells what less would take
+  bool json = false;   ///< reports for machines
   /// What a plan comes to, instead of its text: for a person at a terminal.
   bool overview = false;
   /// What config files came to, with origins: `accel.config` of the module.

@@ -1,5 +1,6 @@
 // `--report=memory`.
 
+#include "DrawFrontier.h"
 #include "KeptInFlight.h"
 #include "NodeNames.h"
 #include "Reports.h"
@@ -220,11 +221,49 @@ static void printText(ProgramOp program, ArrayRef<Peak> peaks,
        << formatBytes(bytes) << " at most\n";
 }
 
-LogicalResult report::printMemory(ModuleOp module, llvm::raw_ostream &os,
-                                  bool json) {
+static void printFrontier(ArrayRef<cost::FrontierPoint> points,
+                          llvm::raw_ostream &os) {
+  os << "with a memory budget (--memory-budget), of the stage that has most:\n";
+  Table table(
+      {"peak of a rank", "more work", "time of a step", "computed again"});
+  for (const cost::FrontierPoint &point : points)
+    table.add({formatBytes(point.bytes),
+               llvm::formatv("{0:f1} %", 100 * point.moreWork),
+               llvm::formatv("{0:f3} times", point.time), point.what});
+  table.print(os);
+}
+
+static void printFrontierJson(ArrayRef<cost::FrontierPoint> points,
+                              llvm::raw_ostream &os) {
+  llvm::json::OStream out(os, 1);
+  out.object([&] {
+    out.attributeArray("frontier", [&] {
+      for (const cost::FrontierPoint &point : points)
+        out.object([&] {
+          out.attribute("peak_bytes", point.bytes);
+          out.attribute("more_work", point.moreWork);
+          out.attribute("time", point.time);
+          out.attribute("computed_again", point.what);
+        });
+    });
+  });
+  os << "\n";
+}
+
+LogicalResult report::printMemory(ModuleOp module, StringRef file,
+                                  llvm::raw_ostream &os, bool json) {
   auto predicted = cost::readPrediction(module);
-  if (failed(predicted))
+  auto frontier = cost::readFrontier(module);
+  if (failed(predicted) || failed(frontier))
     return failure();
+  if (!json && file.ends_with(".svg")) {
+    if (frontier->empty())
+      return module.emitError()
+             << "expected --what-if of a training step with '" << file
+             << "': the picture is of what it would take with less memory";
+    drawFrontier(*frontier, os);
+    return success();
+  }
   for (auto program : module.getOps<ProgramOp>()) {
     Liveness liveness = Liveness::compute(program);
     SmallVector<Peak> peaks;
@@ -235,5 +274,7 @@ LogicalResult report::printMemory(ModuleOp module, llvm::raw_ostream &os,
     else
       printText(program, peaks, liveness, os);
   }
+  if (!frontier->empty())
+    (json ? printFrontierJson : printFrontier)(*frontier, os);
   return success();
 }

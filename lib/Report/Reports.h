@@ -19,9 +19,11 @@ namespace accel::report {
 /// at that moment being a row of its own. Then the states by role, with their
 /// padding, and how many units of gathered weights are alive at once. Beside
 /// the bytes of each arena what was predicted when it was decided, where
-/// somebody asked (lib/Cost/Prediction.h).
-mlir::LogicalResult printMemory(mlir::ModuleOp module, llvm::raw_ostream &os,
-                                bool json);
+/// somebody asked (lib/Cost/Prediction.h); at the end what the step would take
+/// with less memory, where somebody asked (lib/Cost/Frontier.h): into a file
+/// whose name ends in `.svg` a picture of that alone, unless `json` is true.
+mlir::LogicalResult printMemory(mlir::ModuleOp module, llvm::StringRef file,
+                                llvm::raw_ostream &os, bool json);
 
 /// How a step updates each parameter, by its name: `optimizer`,
 /// `lr_multiplier` (of `optimizer.lr`), `weight_decay` and `why`: which setting

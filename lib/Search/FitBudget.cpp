@@ -125,3 +125,24 @@ FailureOr<Fit> search::fitBudget(ModuleOp module,
   }
   return fit;
 }
+
+FailureOr<Least> search::findLeast(ModuleOp module,
+                                   const parallel::RecomputeChoices &choices,
+                                   const PolicyTable &table,
+                                   const Trier &trier) {
+  std::optional<Least> least;
+  for (int64_t budget = 0;;) {
+    auto fit = fitBudget(module, choices, table, trier, budget);
+    if (failed(fit))
+      return failure();
+    if (least && !fit->tooLarge.empty())
+      return std::move(*least);
+    auto trial = tryPlan(module, trier, fit->policyOfLayer, Extent::Whole);
+    if (failed(trial))
+      return failure();
+    if (least && trial->getPeak() >= least->trial.getPeak())
+      return std::move(*least);
+    budget = trial->getPeak() - 1;
+    least = Least{std::move(*fit), std::move(*trial)};
+  }
+}

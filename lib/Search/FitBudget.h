@@ -37,6 +37,16 @@ mlir::FailureOr<Fit> fitBudget(mlir::ModuleOp module,
                                const PolicyTable &table, const Trier &trier,
                                int64_t budget);
 
+/// The smallest that the search finds, and the trial of the whole program: a
+/// budget of its peak is met, one of a byte less is not.
+struct Least {
+  Fit fit;
+  Trial trial;
+};
+mlir::FailureOr<Least> findLeast(mlir::ModuleOp module,
+                                 const parallel::RecomputeChoices &choices,
+                                 const PolicyTable &table, const Trier &trier);
+
 } // namespace accel::search
 
 #endif // ACCEL_LIB_SEARCH_FITBUDGET_H

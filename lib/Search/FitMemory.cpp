@@ -4,14 +4,11 @@
 #include "InFlight.h"
 
 #include "dialects/Accel/Accel.h"
-#include "dialects/Dist/Dist.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Cost/Decision.h"
 #include "lib/Cost/Machine.h"
 #include "lib/Names/Bytes.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
-#include <numeric>
 
 using namespace mlir;
 
@@ -34,14 +31,10 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
       module.emitError() << llvm::toString(parsed.takeError());
       return signalPassFailure();
     }
-    int64_t ranks = 1;
-    if (dist::MeshOp mesh = dist::MeshOp::of(module)) {
-      ranks = mesh.getRankCount();
-      stages = mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1);
-      microBatches =
-          mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
-    }
-    int64_t bytes = parsed->resolve(getMachineMemory() / ranks);
+    auto layout = Layout::of(module);
+    if (failed(layout))
+      return signalPassFailure();
+    int64_t bytes = parsed->resolve(getMachineMemory() / layout->ranks);
     cost::setDecision(module, kMemoryBudgetKey,
                       Builder(&getContext()).getI64IntegerAttr(bytes));
     func::FuncOp step = nn::findEntry(module, nn::EntryKind::step);
@@ -53,60 +46,44 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
                             "for: compile with acc-opt --memory-budget";
       return signalPassFailure();
     }
-    if (failed(choose(step, bytes)))
+    if (failed(choose(step, *layout, bytes)))
       signalPassFailure();
   }
 
-  LogicalResult choose(func::FuncOp step, int64_t bytes) {
+  LogicalResult choose(func::FuncOp step, const Layout &layout, int64_t bytes) {
     ModuleOp module = getOperation();
-    auto decisions = module->getAttrOfType<DictionaryAttr>(kDecisionsAttr);
-    auto stageOfChunk =
-        findStageOfChunk(module, decisions, stages, microBatches);
-    if (failed(stageOfChunk))
-      return failure();
     parallel::RecomputeChoices choices(step);
-    auto table = PolicyTable::measure(module, choices, *stageOfChunk, trier);
+    auto table =
+        PolicyTable::measure(module, choices, layout.stageOfChunk, trier);
     if (failed(table))
       return success(); // whoever plans it says why
     auto fit = fitBudget(module, choices, *table, trier, bytes);
     if (failed(fit))
       return success();
-    if (!fit->tooLarge.empty())
-      return refuse(choices, *table, *fit, bytes);
+    if (!fit->tooLarge.empty()) {
+      auto least = findLeast(module, choices, *table, trier);
+      if (failed(least))
+        return success();
+      // It is not far from any budget that it fits.
+      if (least->trial.getPeak() > bytes)
+        return refuse(least->trial.getLargest(), layout, bytes);
+      fit = std::move(least->fit);
+    }
     choices.mark(fit->policyOfLayer);
     for (size_t stage = 0; stage < fit->counts.size(); ++stage)
-      tell(step, choices, *table, *fit, stage);
+      tell(step, choices, *table, layout, *fit, stage);
     return success();
   }
 
-  /// With the least budget that the search finds something for.
-  LogicalResult refuse(const parallel::RecomputeChoices &choices,
-                       const PolicyTable &table, Fit fit, int64_t bytes) {
-    ModuleOp module = getOperation();
-    std::optional<Trial> smallest;
-    while (true) {
-      auto tried = tryPlan(module, trier, fit.policyOfLayer, Extent::Whole);
-      if (failed(tried))
-        return success();
-      bool isSmaller = !smallest || tried->getPeak() < smallest->getPeak();
-      if (!isSmaller)
-        break;
-      smallest = std::move(*tried);
-      auto next =
-          fitBudget(module, choices, table, trier, smallest->getPeak() - 1);
-      if (failed(next) || !next->tooLarge.empty())
-        break;
-      fit = std::move(*next);
-    }
-    const Trial::Stage &most = smallest->getLargest();
+  /// With the least that fits, of the stage that has most.
+  LogicalResult refuse(const Trial::Stage &most, const Layout &layout,
+                       int64_t bytes) {
     InFlightDiagnostic error =
-        module.emitError() << "expected a memory budget of at least "
-                           << formatBytes(most.getBytes()) << " for each rank"
-                           << (stages > 1
-                                   ? " of stage " + std::to_string(most.stage)
-                                   : "")
-                           << ", found " << formatBytes(bytes)
-                           << " (--memory-budget)";
+        getOperation().emitError()
+        << "expected a memory budget of at least "
+        << formatBytes(most.getBytes()) << " for each rank"
+        << (layout.stages > 1 ? " of stage " + std::to_string(most.stage) : "")
+        << ", found " << formatBytes(bytes) << " (--memory-budget)";
     Diagnostic &note = error.attachNote();
     note << "with all that can be computed again, its peak has ";
     llvm::interleaveComma(
@@ -118,29 +95,14 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
     return error;
   }
 
-  /// "7 layers full, 5 layers none"
-  static std::string describe(const parallel::RecomputeChoices &choices,
-                              const StageTable &table,
-                              const PolicyCounts &counts) {
-    SmallVector<int64_t> layers(choices.getPolicies().size(), 0);
-    for (auto [of, chosen] : llvm::zip_equal(table.classes, counts.layers))
-      for (auto [choice, count] : llvm::zip_equal(of.choices, chosen))
-        layers[choice.policy] += count;
-    SmallVector<std::string> said;
-    for (size_t policy = layers.size(); policy-- > 0;)
-      if (layers[policy] > 0)
-        said.push_back(llvm::formatv("{0} {1} {2}", layers[policy],
-                                     layers[policy] == 1 ? "layer" : "layers",
-                                     choices.getPolicies()[policy].name));
-    return said.empty() ? "no layers" : llvm::join(said, ", ");
-  }
-
   void tell(func::FuncOp step, const parallel::RecomputeChoices &choices,
-            const PolicyTable &table, const Fit &fit, size_t stage) {
+            const PolicyTable &table, const Layout &layout, const Fit &fit,
+            size_t stage) {
     const PolicyCounts &counts = fit.counts[stage];
-    std::string what = describe(choices, table.getStages()[stage], counts);
-    std::string of = stages > 1 ? "stage " + std::to_string(stage) : "step";
-    double extra = cost::getSeconds(double(counts.work) * microBatches);
+    std::string what = table.describe(choices, fit.policyOfLayer, stage);
+    std::string of =
+        layout.stages > 1 ? "stage " + std::to_string(stage) : "step";
+    double extra = cost::getSeconds(double(counts.work) * layout.microBatches);
     double bound = fit.bounds[stage];
     std::string detail =
         double(counts.work) <= bound
@@ -156,7 +118,7 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
                 {{"none", 0.0, table.getBytesOfNone(stage), ""}},
                 "the least work that fits --memory-budget"});
     if (counts.work > 0)
-      step.emitRemark() << (stages > 1 ? of + ": " : "")
+      step.emitRemark() << (layout.stages > 1 ? of + ": " : "")
                         << "computed again to fit the memory budget: " << what
                         << "; peak " << formatBytes(fit.bytes[stage])
                         << ", without it "
@@ -164,7 +126,6 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
   }
 
   Trier trier;
-  int64_t stages = 1, microBatches = 1;
 };
 } // namespace
 

@@ -3,12 +3,14 @@
 #include "InFlight.h"
 
 #include "dialects/Accel/Accel.h"
+#include "dialects/Dist/Dist.h"
 #include "dialects/Dist/ScheduleKind.h"
 #include "lib/Pipeline/NamedSchedules.h"
 #include "lib/Tasks/DecidedOrder.h"
 
 using namespace mlir;
 using namespace accel;
+using search::Layout;
 
 static SmallVector<int64_t> count(const pipeline::Schedule &order) {
   SmallVector<int64_t> most;
@@ -81,16 +83,46 @@ FailureOr<SmallVector<int64_t>> search::countInFlight(ModuleOp module,
   return *order ? count(**order) : SmallVector<int64_t>(stages, stages);
 }
 
-FailureOr<SmallVector<int64_t>>
-search::findStageOfChunk(ModuleOp module, DictionaryAttr decisions,
-                         int64_t stages, int64_t microBatches) {
-  if (stages == 1)
-    return SmallVector<int64_t>{0};
-  auto order = findOrder(module, decisions, getSchedule(decisions), stages,
-                         microBatches);
+static DictionaryAttr getDecisions(ModuleOp module) {
+  auto decisions = module->getAttrOfType<DictionaryAttr>(kDecisionsAttr);
+  return decisions ? decisions : DictionaryAttr::get(module.getContext());
+}
+
+FailureOr<Layout> Layout::of(ModuleOp module) {
+  Layout layout;
+  if (dist::MeshOp mesh = dist::MeshOp::of(module)) {
+    layout.ranks = mesh.getRankCount();
+    layout.stages = mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1);
+    layout.microBatches =
+        mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1);
+  }
+  layout.stageOfChunk = llvm::to_vector(llvm::seq<int64_t>(0, layout.stages));
+  if (layout.stages == 1)
+    return layout;
+  DictionaryAttr decisions = getDecisions(module);
+  auto order = findOrder(module, decisions, getSchedule(decisions),
+                         layout.stages, layout.microBatches);
   if (failed(order))
     return failure();
   if (*order)
-    return llvm::to_vector((*order)->placement.rankOfChunk);
-  return llvm::to_vector(llvm::seq<int64_t>(0, stages));
+    layout.stageOfChunk = llvm::to_vector((*order)->placement.rankOfChunk);
+  return layout;
+}
+
+FailureOr<double> search::playStep(ModuleOp module, const Layout &layout,
+                                   const pipeline::Problem &problem) {
+  if (layout.stages == 1) {
+    const pipeline::ChunkCost &chunk = problem.costs.chunks.front();
+    return layout.microBatches * (chunk.forward + chunk.backward);
+  }
+  DictionaryAttr decisions = getDecisions(module);
+  StringRef name = getSchedule(decisions);
+  auto order =
+      findOrder(module, decisions, name, layout.stages, layout.microBatches);
+  if (failed(order))
+    return failure();
+  if (!*order)
+    return 0.0;
+  return pipeline::evaluate(name.str(), std::move(**order), problem)
+      .simulation.seconds;
 }

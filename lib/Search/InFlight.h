@@ -3,6 +3,7 @@
 #ifndef ACCEL_LIB_SEARCH_INFLIGHT_H
 #define ACCEL_LIB_SEARCH_INFLIGHT_H
 
+#include "lib/Pipeline/Synthesise.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace accel::search {
@@ -18,11 +19,20 @@ mlir::FailureOr<llvm::SmallVector<int64_t>>
 countInFlight(mlir::ModuleOp module, mlir::DictionaryAttr decisions,
               int64_t stages, int64_t microBatches);
 
-/// The stage of each chunk by the same; the chunks of a stage of which there is
-/// no order yet are one.
-mlir::FailureOr<llvm::SmallVector<int64_t>>
-findStageOfChunk(mlir::ModuleOp module, mlir::DictionaryAttr decisions,
-                 int64_t stages, int64_t microBatches);
+/// How a decided module is cut.
+struct Layout {
+  int64_t ranks = 1, stages = 1, microBatches = 1;
+  /// Where there is no order yet, a chunk each.
+  llvm::SmallVector<int64_t> stageOfChunk;
+
+  /// By the mesh and the decisions. Errors: those of `countInFlight`.
+  static mlir::FailureOr<Layout> of(mlir::ModuleOp module);
+};
+
+/// The time of a step whose tasks take what the problem says, in its unit, by
+/// the schedule that the decisions name. Errors: those of `countInFlight`.
+mlir::FailureOr<double> playStep(mlir::ModuleOp module, const Layout &layout,
+                                 const pipeline::Problem &problem);
 
 } // namespace accel::search
 

@@ -21,6 +21,8 @@ std::unique_ptr<mlir::Pass> createDecidePass(const DecidePassOptions &options,
 std::unique_ptr<mlir::Pass>
 createFitMemoryPass(const FitMemoryPassOptions &options, PassBuilder buildSplit,
                     PassBuilder buildPlan);
+std::unique_ptr<mlir::Pass> createTraceFrontierPass(PassBuilder buildSplit,
+                                                    PassBuilder buildPlan);
 std::unique_ptr<mlir::Pass> createPredictMemoryPass(PassBuilder buildSplit,
                                                     PassBuilder buildPlan);
 } // namespace accel::search

@@ -73,6 +73,23 @@ def FitMemoryPass : Pass<"search-fit-memory", "::mlir::ModuleOp"> {
                  Option<"recompute", "recompute", "std::string", "\"auto\"", "What is computed again (--recompute); auto: what fits the budget">];
 }
 
+def TraceFrontierPass : Pass<"search-trace-frontier", "::mlir::ModuleOp"> {
+  let summary = "Tells what a step would take with less memory";
+  let description = [{
+    Runs on `dist` IR behind `search-decide`. Where `frontier` of `accel.decisions` is
+    there, which `--report=memory --what-if` sets, ten budgets between the least and what
+    no recomputation takes are tried as `search-fit-memory` tries one, and what each comes
+    to is told in it (`lib/Cost/Frontier.h`): the peak, the work that is done again, and
+    the time of the step, by the work of its tasks and their schedule.
+
+    ```mlir
+    module attributes {accel.decisions = {frontier = []}} { … }
+    // becomes
+    module attributes {accel.decisions = {frontier = [{bytes = 4096 : i64, more_work = 0.25 : f64, time = 1.25 : f64, what = "2 layers full"} ]}} { … }
+    ```
+  }];
+}
+
 def PredictMemoryPass : Pass<"search-predict-memory", "::mlir::ModuleOp"> {
   let summary = "Says what the plan will have in memory, before it is made";
   let description = [{

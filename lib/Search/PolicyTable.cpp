@@ -3,6 +3,8 @@
 #include "PolicyTable.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 #include <cmath>
 
 using namespace mlir;
@@ -99,6 +101,7 @@ void PolicyTable::addStage(const RecomputeChoices &choices,
         }
         choice.bytes = std::max<int64_t>(choice.bytes, 0);
       }
+      workOf[{kind, policy}] = double(choice.work);
       each.choices.push_back(choice);
     }
     classes.emplace_back(of.begin(), of.end());
@@ -111,6 +114,29 @@ void PolicyTable::addStage(const RecomputeChoices &choices,
                              choices.getPolicies()[policy].parts))
           table.besides[policy] =
               std::max(table.besides[policy], table.besides[part]);
+}
+
+double PolicyTable::getWork(unsigned kind, unsigned policy) const {
+  auto found = workOf.find({kind, policy});
+  return found == workOf.end() ? 0 : found->second;
+}
+
+std::string PolicyTable::describe(const RecomputeChoices &choices,
+                                  ArrayRef<unsigned> policyOfLayer,
+                                  std::optional<size_t> stage) const {
+  SmallVector<int64_t> layers(choices.getPolicies().size(), 0);
+  for (auto [number, classes] : llvm::enumerate(layersOfClass))
+    if (!stage || *stage == number)
+      for (const std::vector<unsigned> &each : classes)
+        for (unsigned layer : each)
+          ++layers[policyOfLayer[layer]];
+  SmallVector<std::string> said;
+  for (size_t policy = layers.size(); policy-- > 0;)
+    if (layers[policy] > 0)
+      said.push_back(llvm::formatv("{0} {1} {2}", layers[policy],
+                                   layers[policy] == 1 ? "layer" : "layers",
+                                   choices.getPolicies()[policy].name));
+  return said.empty() ? "no layers" : llvm::join(said, ", ");
 }
 
 void PolicyTable::assign(size_t stage, const PolicyCounts &counts,

@@ -24,6 +24,14 @@ public:
   /// What a stage has at its peak where nothing is computed again.
   int64_t getBytesOfNone(size_t stage) const { return bytesOfNone[stage]; }
 
+  /// The work that a layer of a kind (`RecomputeChoices::Layer`) does again,
+  /// each micro-batch.
+  double getWork(unsigned kind, unsigned policy) const;
+  /// "7 layers full, 5 layers none": of a stage, or of all.
+  std::string describe(const parallel::RecomputeChoices &choices,
+                       llvm::ArrayRef<unsigned> policyOfLayer,
+                       std::optional<size_t> stage = std::nullopt) const;
+
   /// Gives the layers of a stage their policies. The first layers of a class
   /// get those that keep least: they would keep it longest.
   void assign(size_t stage, const PolicyCounts &counts,
@@ -37,6 +45,7 @@ private:
 
   std::vector<StageTable> stages;
   std::vector<int64_t> bytesOfNone;
+  std::map<std::pair<unsigned, unsigned>, double> workOf; ///< kind and policy
   std::vector<std::vector<std::vector<unsigned>>> layersOfClass; ///< by stage
 };
 

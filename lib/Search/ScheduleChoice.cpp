@@ -20,10 +20,10 @@ using namespace accel::search;
 using cost::Alternative;
 using pipeline::Synthesis;
 
-/// What the tasks of the step take once it is split.
-static FailureOr<pipeline::Problem> measure(ModuleOp module,
-                                            const PassBuilder &buildSplit,
-                                            const ScheduleChoice &choice) {
+FailureOr<pipeline::Problem> search::measureTasks(ModuleOp module,
+                                                  const PassBuilder &buildSplit,
+                                                  int64_t stages,
+                                                  int64_t microBatches) {
   OwningOpRef<ModuleOp> copy(module.clone());
   // Nobody reads what the copy tells, and nobody runs it: the program itself is
   // verified when it is split.
@@ -42,7 +42,7 @@ static FailureOr<pipeline::Problem> measure(ModuleOp module,
   if (failed(homes))
     return failure();
   homes->splitBackward();
-  return tasks::measureTasks(step, *homes, choice.stages, choice.microBatches);
+  return tasks::measureTasks(step, *homes, stages, microBatches);
 }
 
 static Alternative describe(const Synthesis &tried) {
@@ -112,7 +112,8 @@ LogicalResult search::chooseSchedule(ModuleOp module,
            << "expected the passes that split the program, with which schedule "
               "auto is looked for: compile with acc-opt --schedule=auto, or "
               "name a schedule";
-  FailureOr<pipeline::Problem> problem = measure(module, buildSplit, choice);
+  FailureOr<pipeline::Problem> problem =
+      measureTasks(module, buildSplit, choice.stages, choice.microBatches);
   if (failed(problem))
     return failure();
   if (choice.stages == 1) {

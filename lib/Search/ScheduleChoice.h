@@ -4,7 +4,7 @@
 #define ACCEL_LIB_SEARCH_SCHEDULECHOICE_H
 
 #include "Passes.h"
-#include "lib/Pipeline/Schedule.h"
+#include "lib/Pipeline/Synthesise.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
 #include <optional>
@@ -16,6 +16,13 @@ struct ScheduleChoice {
   int64_t stages, microBatches;
   std::optional<pipeline::Schedule> order; ///< of one without a name
 };
+
+/// What the tasks of a decided module's step take once it is split; a copy is.
+/// Errors: the split's.
+mlir::FailureOr<pipeline::Problem> measureTasks(mlir::ModuleOp module,
+                                                const PassBuilder &buildSplit,
+                                                int64_t stages,
+                                                int64_t microBatches);
 
 /// Of `auto` on several stages finds the fastest schedule of which no stage
 /// keeps more micro-batches than there are stages (Synthesise.h), and says so

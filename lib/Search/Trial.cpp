@@ -8,6 +8,7 @@
 #include "dialects/NN/Entry.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Cost/Decision.h"
+#include "lib/Cost/Frontier.h"
 #include "lib/Cost/Work.h"
 #include "lib/Parallel/RecomputeChoices.h"
 #include "lib/Plan/Roles.h"
@@ -228,6 +229,10 @@ static Copy makeCopy(ModuleOp module, ArrayRef<unsigned> policyOfLayer,
   if (func::FuncOp step = nn::findEntry(*copy, nn::EntryKind::step);
       step && !policyOfLayer.empty()) {
     RecomputeChoices choices(step);
+    for (Operation &op : step.front()) {
+      op.removeAttr(dist::kRecomputeAttr);
+      op.removeAttr(dist::kDiscardAttr);
+    }
     choices.mark(policyOfLayer);
     choices.markLocations();
   }
@@ -253,6 +258,7 @@ FailureOr<Trial> search::tryPlan(ModuleOp module, const Trier &trier,
   // Nobody reads what the copy tells, and nobody runs it.
   cost::setDecision(*copy.module, cost::kConsideredKey, {});
   cost::setDecision(*copy.module, cost::kPredictedKey, {});
+  cost::setDecision(*copy.module, cost::kFrontierKey, {});
   auto run = [&](auto build) {
     PassManager pm(module.getContext());
     pm.enableVerifier(false);

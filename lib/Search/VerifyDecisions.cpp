@@ -9,6 +9,7 @@
 #include "dialects/Accel/Zero.h"
 #include "dialects/Dist/ScheduleKind.h"
 #include "lib/Cost/Decision.h"
+#include "lib/Cost/Frontier.h"
 #include "lib/Cost/Prediction.h"
 #include "lib/Tasks/DecidedOrder.h"
 #include "mlir/IR/SymbolTable.h"
@@ -53,14 +54,15 @@ struct VerifyDecisionsPass
       } else if (!(key == "schedule" && name) &&
                  !(llvm::is_contained({StringRef(tasks::kOrderKey),
                                        StringRef(cost::kConsideredKey),
-                                       StringRef(cost::kPredictedKey)},
+                                       StringRef(cost::kPredictedKey),
+                                       StringRef(cost::kFrontierKey)},
                                       key) &&
                    isa<ArrayAttr>(decision.getValue()))) {
         getOperation().emitError()
             << "expected a number of micro_batches, the name of a schedule, "
                "the numbers in_flight, gathers \"once\", memory_budget, and "
                "the lists order, "
-               "considered and predicted in '"
+               "considered, predicted and frontier in '"
             << kDecisionsAttr << "', found " << decision.getName() << " = "
             << decision.getValue();
         return signalPassFailure();

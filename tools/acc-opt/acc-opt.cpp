@@ -110,6 +110,11 @@ static cl::opt<std::string>
           cl::desc("For --report=scale: what machines and the links between "
                    "them do in a second (docs/Scale.md)"),
           cl::value_desc("file.json"), cl::cat(reportFlags));
+static cl::opt<bool> whatIf(
+    "what-if",
+    cl::desc("For --report=memory: what the step would take with less memory, "
+             "a row for each budget; with -o FILE.svg a picture"),
+    cl::cat(reportFlags));
 static cl::opt<std::string>
     explain("explain",
             cl::desc("Print why ranks have what they have (sharding: where "
@@ -175,6 +180,9 @@ static LogicalResult readWords(CompileOptions &options) {
                ? "expected --links=FILE with --report=scale: what machines and "
                  "the links between them do in a second"
                : "expected --report=scale with --links");
+  if (whatIf && report != "memory")
+    refuse("expected --report=memory with --what-if");
+  options.whatIf = whatIf;
   if (steps.getNumOccurrences() && report != "scheduler")
     refuse("expected --report=scheduler with --steps");
   // More could not be told apart as numbers of a schedule.
