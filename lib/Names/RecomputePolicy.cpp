@@ -15,7 +15,8 @@ static Error fail(const Twine &message) {
 }
 
 static constexpr StringLiteral kParts[] = {
-    "core_attn", "layernorm", "mlp", "moe", "moe_act", "shared_experts"};
+    "core_attn", "layernorm", "mlp",           "mlp_act",
+    "moe",       "moe_act",   "shared_experts"};
 
 ArrayRef<StringLiteral> RecomputePolicy::getParts() { return kParts; }
 

@@ -223,6 +223,7 @@ class KeptBytes(TrainCase):
                 ("", 4 * 16 + 2 + sums), (tensor, 4 * (4 + 12 / 2) + 2 + sums / 2),
                 (both, (4 * 16 + 2 + sums) / 2 + 4),
                 ("--recompute=selective:layernorm", 4 * 14 + 2 + sums),
+                ("--recompute=selective:mlp_act", 4 * 12 + 2 + sums),
                 (f"{both} --recompute=selective:layernorm", (4 * 14 + 2 + sums) / 2),
                 ("--recompute=full", 4), (f"{tensor} --recompute=full", 4),
                 (f"{both} --recompute=full", 4 / 2)):

@@ -73,7 +73,8 @@ static cl::opt<std::string> recompute(
              "(all layers; full:uniform:N: N "
              "together; full:block:N: the first N of each chunk of a "
              "pipeline), selective[:PART,PART] (parts of layers: core_attn, "
-             "the default, layernorm, mlp, moe, moe_act, shared_experts), or "
+             "the default, layernorm, mlp, mlp_act, moe, moe_act, "
+             "shared_experts), or "
              "glob patterns of modules' paths"),
     cl::value_desc("policy"), cl::cat(layoutFlags));
 static cl::opt<std::string> memoryBudget(

@@ -23,9 +23,16 @@ public:
   std::vector<Segment> findAttention();
   std::vector<Segment> findNorms();
   std::vector<Segment> findFeedForwards();
-  std::vector<Segment> findActivationsOfExperts();
+  /// Of which the products are such.
+  std::vector<Segment>
+  findActivations(StringRef part, function_ref<bool(Operation *)> isProduct);
   std::vector<Segment> findExperts();
   std::vector<Segment> findSharedExperts();
+
+  /// A product of what varies with a weight.
+  bool isProjection(Operation *op) const {
+    return isa<nn::MatmulOp>(op) && countVarying(op) == 1;
+  }
 
 private:
   using Members = llvm::SetVector<Operation *>;
@@ -40,10 +47,6 @@ private:
   };
   Products findProducts(Operation *activation,
                         function_ref<bool(Operation *)> isProduct) const;
-  /// A product of what varies with a weight.
-  bool isProjection(Operation *op) const {
-    return isa<nn::MatmulOp>(op) && countVarying(op) == 1;
-  }
   int countVarying(Operation *op) const {
     return llvm::count_if(op->getOperands(), [&](Value operand) {
       Operation *made = operand.getDefiningOp();
@@ -199,20 +202,22 @@ std::vector<Segment> PartFinder::findFeedForwards() {
   return segments;
 }
 
-/// What lies between the products of experts.
-std::vector<Segment> PartFinder::findActivationsOfExperts() {
+/// What lies between products: little work makes it again.
+std::vector<Segment>
+PartFinder::findActivations(StringRef part,
+                            function_ref<bool(Operation *)> isProduct) {
   std::vector<Segment> segments;
   llvm::DenseSet<Operation *> taken;
   for (Operation *op : forward.getOps()) {
-    if (!isActivation(op) || taken.contains(op))
+    if (!isActivation(op) || taken.contains(op) || forward.getLayer(op).empty())
       continue;
-    auto [members, last] = findProducts(op, llvm::IsaPred<nn::GroupedMatmulOp>);
+    auto [members, last] = findProducts(op, isProduct);
     if (members.empty() || last.empty())
       continue;
     members.insert(last.begin(), last.end());
     Members ends = members;
     members.insert(op);
-    Segment segment = make(std::move(members), op, "moe_act", true);
+    Segment segment = make(std::move(members), op, part, true);
     segment.members.remove_if(
         [&](Operation *member) { return ends.contains(member); });
     addMoved(segment.members);
@@ -262,10 +267,13 @@ std::vector<Segment> parallel::findPart(StringRef part,
     return finder.findNorms();
   if (part == "mlp")
     return finder.findFeedForwards();
+  if (part == "mlp_act")
+    return finder.findActivations(
+        part, [&](Operation *op) { return finder.isProjection(op); });
   if (part == "moe")
     return finder.findExperts();
   if (part == "moe_act")
-    return finder.findActivationsOfExperts();
+    return finder.findActivations(part, llvm::IsaPred<nn::GroupedMatmulOp>);
   assert(part == "shared_experts" && "RecomputePolicy.cpp has checked it");
   return finder.findSharedExperts();
 }
