@@ -33,3 +33,17 @@ void accel::forEachName(Location location, function_ref<void(StringRef)> node,
       forEachName(each, node, module);
   }
 }
+
+SmallVector<std::string, 4> accel::listModules(Location location) {
+  SmallVector<std::string, 4> modules;
+  forEachName(
+      location, [](StringRef) {},
+      [&](StringRef module) {
+        if (!llvm::is_contained(modules, module))
+          modules.push_back(module.str());
+      });
+  llvm::stable_sort(modules, [](StringRef left, StringRef right) {
+    return left.size() < right.size();
+  });
+  return modules;
+}

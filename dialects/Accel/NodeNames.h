@@ -6,6 +6,8 @@
 
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include <string>
 
 namespace accel {
 
@@ -17,6 +19,9 @@ namespace accel {
 void forEachName(mlir::Location location,
                  llvm::function_ref<void(llvm::StringRef)> node,
                  llvm::function_ref<void(llvm::StringRef)> module);
+
+/// The modules of a location, each once, the outermost first.
+llvm::SmallVector<std::string, 4> listModules(mlir::Location location);
 
 } // namespace accel
 

@@ -89,6 +89,7 @@ driver::getCutOptions(const PhaseOptions &options) {
   }
   cut.chunks = ranks.stages * choice->chunksPerRank;
   cut.trained = options.train.enabled;
+  cut.recompute = options.recompute.policy;
   int64_t microBatches =
       std::max<int64_t>(options.place.annotate.microBatches, 1);
   for (double count : countInFlight(*choice, ranks.stages, microBatches))

@@ -81,3 +81,29 @@ Expected<RecomputePolicy> RecomputePolicy::parse(StringRef text) {
   }
   return policy;
 }
+
+bool RecomputePolicy::isLayer(StringRef module) {
+  int64_t number;
+  return !module.substr(module.rfind('.') + 1).getAsInteger(10, number);
+}
+
+bool RecomputePolicy::isCheckpoint(StringRef module) {
+  return module.starts_with("checkpoint#");
+}
+
+StringRef RecomputePolicy::findModule(ArrayRef<std::string> modules) const {
+  for (StringRef module : modules) {
+    bool isFound = false;
+    if (kind == Kind::Uniform)
+      isFound = isLayer(module);
+    else if (kind == Kind::Auto || kind == Kind::Model)
+      isFound = isCheckpoint(module);
+    else if (kind == Kind::Patterns)
+      isFound = any_of(names, [&](StringRef name) {
+        return cantFail(GlobPattern::create(name)).match(module);
+      });
+    if (isFound)
+      return module;
+  }
+  return {};
+}

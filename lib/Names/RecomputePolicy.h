@@ -36,6 +36,16 @@ struct RecomputePolicy {
   /// method that there is not, a number below 1, a pattern that is none.
   static llvm::Expected<RecomputePolicy> parse(llvm::StringRef text);
 
+  /// Whether a module's path says that it is numbered in a list.
+  static bool isLayer(llvm::StringRef module);
+  /// Whether it is a call of torch.utils.checkpoint, as the importer names it.
+  static bool isCheckpoint(llvm::StringRef module);
+
+  /// Of the modules that an op lies in, the outermost first, the one with which
+  /// it is computed again; none where what the op does, or where the model is
+  /// cut, has to be known.
+  llvm::StringRef findModule(llvm::ArrayRef<std::string> modules) const;
+
   /// The parts of a layer that are known by what they do.
   static llvm::ArrayRef<llvm::StringLiteral> getParts();
 };

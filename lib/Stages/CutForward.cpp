@@ -5,12 +5,14 @@
 #include "CutNames.h"
 #include "Passes.h"
 #include "TellCuts.h"
+#include "dialects/Accel/NodeNames.h"
 #include "dialects/Interfaces/Cost.h"
 #include "dialects/NN/Chunks.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Cost/BackwardWork.h"
 #include "lib/Cost/Decision.h"
 #include "lib/Cost/Work.h"
+#include "lib/Names/RecomputePolicy.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -46,6 +48,7 @@ public:
 private:
   void findSpine();
   LogicalResult takeNamedPlaces();
+  llvm::DenseMap<Operation *, std::string> findRecomputed() const;
   Row measure();
   std::vector<Row::Place> findPlaces();
   /// Of each chunk.
@@ -166,6 +169,22 @@ std::vector<Row::Place> Cutter::findPlaces() {
   return places;
 }
 
+/// Of ops that the backward computes again, with which module.
+llvm::DenseMap<Operation *, std::string> Cutter::findRecomputed() const {
+  llvm::DenseMap<Operation *, std::string> again;
+  auto policy = RecomputePolicy::parse(options.recompute);
+  if (!policy) { // whoever marks ops says so
+    llvm::consumeError(policy.takeError());
+    return again;
+  }
+  for (Operation *op : spine) {
+    auto modules = listModules(op->getLoc());
+    if (StringRef module = policy->findModule(modules); !module.empty())
+      again[op] = module.str();
+  }
+  return again;
+}
+
 /// A state lies with the first op that reads it, or what is made of it.
 Row Cutter::measure() {
   Row row;
@@ -173,6 +192,7 @@ Row Cutter::measure() {
   BackwardWork backward;
   if (options.trained)
     backward = measureBackward(entry);
+  llvm::DenseMap<Operation *, std::string> again = findRecomputed();
   llvm::DenseSet<Value> seen;
   double work = 0, states = 0, kept = 0;
   std::vector<double> forward; ///< the work without the backward's
@@ -184,10 +204,20 @@ Row Cutter::measure() {
   forward.push_back(0);
   for (Operation *op : spine) {
     add();
-    work += getWork(op) + backward.work.lookup(op);
+    auto segment = again.find(op);
+    bool isAgain = segment != again.end() && backward.work.contains(op);
+    work += getWork(op) * (isAgain ? 2 : 1) + backward.work.lookup(op);
     forward.push_back(forward.back() + getWork(op));
+    // Of what is computed again only what others read stays.
+    auto isRead = [&](Value result) {
+      return !isAgain || llvm::any_of(result.getUsers(), [&](Operation *user) {
+        auto other = again.find(user);
+        return other == again.end() || other->second != segment->second;
+      });
+    };
     for (Value result : op->getResults())
-      kept += backward.kept.contains(result) ? getBytes(result) : 0;
+      if (backward.kept.contains(result) && isRead(result))
+        kept += getBytes(result);
     SmallVector<Value> read(op->getOperands());
     while (!read.empty()) {
       Value value = read.pop_back_val();
@@ -319,8 +349,9 @@ struct CutForwardPass : impl::CutForwardPassBase<CutForwardPass> {
       getOperation().emitError() << "expected a forward entry, found none";
       return signalPassFailure();
     }
-    CutForwardPassOptions options{chunks, llvm::to_vector(cuts), trained,
-                                  llvm::to_vector(copies), stateCopies};
+    CutForwardPassOptions options{
+        chunks,  llvm::to_vector(cuts),   recompute,
+        trained, llvm::to_vector(copies), stateCopies};
     if (failed(Cutter(entry, options).run()))
       signalPassFailure();
   }

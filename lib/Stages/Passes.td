@@ -14,7 +14,8 @@ def CutForwardPass : Pass<"nn-cut-forward", "::mlir::ModuleOp"> {
     longest of them is as short as can be: its arithmetic, or the bytes that it
     moves where that takes longer, and those that it sends and receives; of the
     forward and, with `trained`, of the backward, each op's of which is built to be
-    measured and thrown away. Of divisions whose longest stretch differs by less
+    measured and thrown away; what `recompute` says of layers, of modules by pattern and
+    of what the model's code checkpoints counts twice, and is not kept. Of divisions whose longest stretch differs by less
     than 1 %, that is taken whose largest stretch has the fewest bytes, of states
     (`state-copies`) and of what the backward reads (`copies`). The updates of
     parameters are no part of the balance: they come after the norm of all
@@ -50,6 +51,7 @@ def CutForwardPass : Pass<"nn-cut-forward", "::mlir::ModuleOp"> {
   let options = [
     Option<"chunks", "chunks", "int64_t", "1", "How many chunks the pipeline has">,
     ListOption<"cuts", "cut", "std::string", "Nodes or modules before which chunks begin; none: by work">,
+    Option<"recompute", "recompute", "std::string", "\"none\"", "What the backward computes again (--recompute)">,
     Option<"trained", "trained", "bool", "false", "Whether a step is made of it: of parameters that are not frozen">,
     ListOption<"copies", "copies", "double", "Of each chunk, how much a rank has at once of what the whole batch makes it keep; none: all of it">,
     Option<"stateCopies", "state-copies", "double", "4", "Bytes of a rank for each byte of a parameter that is trained">,

@@ -13,12 +13,6 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::parallel;
 
-/// Whether the last part of a path is a number, as in a list of modules.
-static bool isNumbered(StringRef path) {
-  int64_t number;
-  return !path.substr(path.rfind('.') + 1).getAsInteger(10, number);
-}
-
 static bool isWeight(BlockArgument argument) {
   nn::StateOp state = nn::findState(argument);
   return state && state.getRole() == nn::StateRole::parameter;
@@ -49,16 +43,7 @@ ForwardModules::ForwardModules(func::FuncOp step) : step(step) {
       continue;
     index[&op] = ops.size();
     ops.push_back(&op);
-    SmallVector<std::string, 4> &paths = modules.emplace_back();
-    forEachName(
-        op.getLoc(), [](StringRef) {},
-        [&](StringRef module) {
-          if (!llvm::is_contained(paths, module))
-            paths.push_back(module.str());
-        });
-    llvm::stable_sort(paths, [](StringRef left, StringRef right) {
-      return left.size() < right.size();
-    });
+    modules.push_back(listModules(op.getLoc()));
     // What is made of inputs alone any chunk may compute.
     std::optional<int64_t> chunk;
     if (succeeded(known) && op.getNumResults())
@@ -73,7 +58,7 @@ ArrayRef<std::string> ForwardModules::getModules(Operation *op) const {
 
 StringRef ForwardModules::getLayer(Operation *op) const {
   for (const std::string &module : getModules(op))
-    if (isNumbered(module))
+    if (RecomputePolicy::isLayer(module))
       return module;
   return {};
 }
@@ -256,7 +241,7 @@ ForwardModules::Segments ForwardModules::findCheckpoints() {
   std::vector<std::string> calls(ops.size());
   for (auto [op, call] : llvm::zip_equal(ops, calls))
     for (const std::string &module : getModules(op))
-      if (StringRef(module).starts_with("checkpoint#"))
+      if (RecomputePolicy::isCheckpoint(module))
         call = module;
   return group(calls);
 }
