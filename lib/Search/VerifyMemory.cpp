@@ -41,7 +41,7 @@ struct VerifyMemoryPass : impl::VerifyMemoryPassBase<VerifyMemoryPass> {
                               note << formatBytes(role.second) << " of "
                                    << role.first;
                             });
-      note << "; without --recompute what fits is looked for";
+      note << "; leave --recompute out, and what fits is looked for";
       return signalPassFailure();
     }
   }
