@@ -65,6 +65,11 @@ static constexpr NamedSetting kSettings[] = {
     ofPass("power_sgd.orthogonalization_epsilon", "number>=0",
            "added to lengths that are divided by"),
     ofPass("power_sgd.random_seed", "int>=0", "of the first factors"),
+    ofPass("offload.optimizer", "none,cpu",
+           "where the optimizer's states lie: on the device, or in the host's "
+           "memory"),
+    ofPass("offload.buffer_count", "int>=1",
+           "offloaded states that the device holds at once"),
     ofPass("sharding.strict", "bool",
            "an axis that splits nothing, or a size that its ranks do not "
            "divide, is an error"),

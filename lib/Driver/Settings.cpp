@@ -38,6 +38,14 @@ public:
           return option || text == off;
         }) {}
 
+  /// One of two words, separated by ','; the second says true.
+  Into(bool &option, StringLiteral words)
+      : expectation(words), read([&option, words](StringRef text) {
+          auto [off, on] = words.split(',');
+          option = text == on;
+          return option || text == off;
+        }) {}
+
   /// One of some words, separated by ','.
   Into(std::string &option, StringLiteral words)
       : expectation(words), read([&option, words](StringRef text) {
@@ -121,6 +129,12 @@ static constexpr Row kRows[] = {
     {"recompute", [](PhaseOptions &o) -> Into { return Into(o.recompute); }},
     {"memory_budget",
      [](PhaseOptions &o) -> Into { return Into(o.fitMemory); }},
+    {"offload.optimizer",
+     [](PhaseOptions &o) -> Into {
+       return {o.plan.offload.optimizer, "none,cpu"};
+     }},
+    {"offload.buffer_count",
+     [](PhaseOptions &o) -> Into { return o.plan.offload.bufferCount; }},
     {"sharding.strict", [](PhaseOptions &o) -> Into { return o.place.strict; }},
 };
 
@@ -164,6 +178,10 @@ Error accel::driver::applySetting(PhaseOptions &options, StringRef name,
 Error accel::driver::checkIsRead(const PhaseOptions &options,
                                  StringRef setting) {
   StringRef name = setting.split('=').first;
+  if (name == "offload.buffer_count" && !options.plan.offload.optimizer)
+    return createStringError(inconvertibleErrorCode(),
+                             "expected 'offload.optimizer=cpu' with '" + name +
+                                 "', found 'none'");
   if (!name.starts_with("power_sgd.") || options.wire.hook == "power_sgd")
     return Error::success();
   return createStringError(inconvertibleErrorCode(),

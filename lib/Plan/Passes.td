@@ -256,6 +256,47 @@ def ReuseBuffersPass : Pass<"plan-reuse-buffers", "::mlir::ModuleOp"> {
   }];
 }
 
+def OffloadStatesPass : Pass<"plan-offload-states", "::mlir::ModuleOp"> {
+  let summary = "Keeps the optimizer's states in the host's memory, and fetches each for its update";
+  let description = [{
+    With `optimizer` the states that the optimizer has of each parameter (moments,
+    averages) lie in the arena `host`. A command that touches one finds it in staged bytes of
+    the device: the stream `offload` copies it there, and back if it was written, beside the
+    computation. It works ahead as far as there is room: at most `buffer-count` staged states
+    are there at once, or as many as one command needs. The one that is needed again last
+    makes room, when what touches it is done and it has been put back. A copy that replaces
+    all of a state goes straight to the host, on that stream.
+
+    All that touches the host's bytes in a body is on that one stream, and the body ends when
+    it has ended, so that nothing finds an old value.
+
+    Runs when kernels write where they read, since a state that is updated in place is staged
+    once, and before allocation, which lets staged states have the bytes of what was there
+    before the body. Refuses a state in a group of messages.
+
+    ```mlir
+    plan.buffer @m : state device 64 bytes source @m
+    plan.kernel @update(@g, @m) -> @m
+    // becomes
+    plan.buffer @m : state host 64 bytes source @m
+    plan.buffer @m.staged : activation device 64 bytes
+    plan.record "offload_begin"
+    plan.wait "offload_begin" on offload
+    plan.copy @m -> @m.staged on offload
+    plan.record "offload_there_0" on offload
+    plan.wait "offload_there_0"
+    plan.kernel @update(@g, @m.staged) -> @m.staged
+    plan.record "offload_done_0"
+    plan.wait "offload_done_0" on offload
+    plan.copy @m.staged -> @m on offload
+    plan.record "offload_end" on offload
+    plan.wait "offload_end"
+    ```
+  }];
+  let options = [Option<"optimizer", "optimizer", "bool", "false", "The optimizer's states lie in the host's memory">,
+                 Option<"bufferCount", "buffer-count", "int64_t", "4", "Staged states that the device holds at once, but for what one command needs">];
+}
+
 def AllocateBuffersPass : Pass<"plan-allocate-buffers", "::mlir::ModuleOp"> {
   let summary = "Gives every buffer an offset and every arena its bytes";
   let description = [{

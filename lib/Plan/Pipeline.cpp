@@ -1,4 +1,5 @@
-// The story of the phase: group, lower, choose forms, reuse, allocate, prove.
+// The story of the phase: group, lower, choose forms, reuse, offload,
+// allocate, prove.
 
 #include "Pipeline.h"
 
@@ -24,6 +25,8 @@ void accel::plan::buildTrialPipeline(OpPassManager &pm,
   pm.addPass(createOverlapCollectivesPass());
   // Before allocation: a buffer that is gone needs no place.
   pm.addPass(createReuseBuffersPass());
+  // What is updated in place is staged once.
+  pm.addPass(createOffloadStatesPass(options.offload));
   // All buffers and the order are final now.
   pm.addPass(createAllocateBuffersPass({/*alignment=*/0, options.target}));
 }

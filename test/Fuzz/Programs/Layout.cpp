@@ -156,6 +156,8 @@ static Layout makeAny(Random &random) {
     set("tp.vocabulary", "false");
   if (layout.sizeOf("cp") > 1 && random.chance(50))
     set("cp.strategy", "ring");
+  if (random.chance(15))
+    set("offload.optimizer", "cpu");
   return layout;
 }
 

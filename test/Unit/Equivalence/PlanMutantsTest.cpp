@@ -72,9 +72,10 @@ struct Setting {
   bool train;
   const char *schedule = "sequential";
   const char *target = "cpu";
+  std::vector<std::string> settings = {};
 };
 
-constexpr Setting kSettings[] = {
+const Setting kSettings[] = {
     {"forward", "", "", 1, 0, false},
     {"forward on two ranks", "dp=2", "", 1, 0, false},
     {"one rank, two micro-batches", "", "", 2, 0, true},
@@ -97,13 +98,35 @@ constexpr Setting kSettings[] = {
     {"dp x tp, ZeRO-1", "dp=2,tp=2", "", 2, 1, true},
     {"dp_shard x cp, ZeRO-3", "dp_shard=2,cp=2", "", 1, 3, true}};
 
-constexpr Setting kPipelines[] = {
+const Setting kPipelines[] = {
     {"two stages", "pp=2", "", 4, 0, true, "1f1b"},
     {"two stages, one micro-batch", "pp=2", "", 1, 0, true, "1f1b"},
     {"three stages with loops", "pp=3", "", 8, 0, true, "zb-h1"},
     {"three stages, one queue", "pp=3", "", 8, 0, true, "1f1b",
      "null:queues=1"},
     {"a V beside ZeRO-1", "dp_shard=2,pp=2", "", 4, 1, true, "zbv"}};
+
+const std::string kHost = "offload.optimizer=cpu";
+const Setting kOffloaded[] = {
+    {"moments on the host", "", "", 1, 0, true, "sequential", "cpu", {kHost}},
+    {"ZeRO-2, one moment at a time",
+     "dp=2",
+     "",
+     2,
+     2,
+     true,
+     "sequential",
+     "cpu",
+     {kHost, "offload.buffer_count=1"}},
+    {"ZeRO-3, bf16, room for all",
+     "dp=2",
+     "bf16",
+     1,
+     3,
+     true,
+     "sequential",
+     "cpu",
+     {kHost, "offload.buffer_count=99"}}};
 
 /// Numbers of a state, by its shape: they differ between states.
 std::string makeElements(std::mt19937 &random, ArrayRef<int64_t> shape) {
@@ -177,6 +200,8 @@ protected:
     options.mixedPrecision = setting.precision;
     options.microBatches = setting.microBatches;
     options.settings.push_back("zero_stage=" + std::to_string(setting.stage));
+    for (const std::string &each : setting.settings)
+      options.settings.push_back(each);
     options.schedule = setting.schedule;
     // Of CPUs not another one: a process keeps oneDNN to one set of
     // instructions.
@@ -249,20 +274,28 @@ protected:
     return succeeded(equivalence::verifyPlanEquivalence(local, plan));
   }
 
-  void tryPlan(const Setting &setting, unsigned first, unsigned seeds,
-               Tally &tally) {
-    SCOPED_TRACE(setting.name);
-    OwningOpRef<ModuleOp> local = parse();
+  /// Makes a setting's plan, and what it gives.
+  void makePlan(const Setting &setting, OwningOpRef<ModuleOp> &local,
+                OwningOpRef<ModuleOp> &plan,
+                evaluate::TensorsByName &expected) {
+    local = parse();
     ASSERT_TRUE(local);
     compile(*local, setting, "local");
-    OwningOpRef<ModuleOp> plan(local->clone());
+    plan = local->clone();
     compile(*plan, setting, "plan");
     std::string message;
     ASSERT_TRUE(accepts(*local, *plan, &message)) << message;
     inputs = *evaluate::makeRandomInputs(*local, 3);
-    evaluate::TensorsByName expected;
     ASSERT_TRUE(
         succeeded(evaluate::evaluateModule(*plan, inputs, {}, expected)));
+  }
+
+  void tryPlan(const Setting &setting, unsigned first, unsigned seeds,
+               Tally &tally) {
+    SCOPED_TRACE(setting.name);
+    OwningOpRef<ModuleOp> local, plan;
+    evaluate::TensorsByName expected;
+    ASSERT_NO_FATAL_FAILURE(makePlan(setting, local, plan, expected));
     for (unsigned seed = first; seed < first + seeds; ++seed) {
       OwningOpRef<ModuleOp> mutant(plan->clone());
       std::string change;
@@ -273,16 +306,85 @@ protected:
         if (change.empty() || failed(mlir::verify(*mutant)))
           continue;
       }
-      bool passes = passesPlanVerify(*mutant);
-      bool accepted = passes && accepts(*local, *mutant);
-      bool same = computesSame(*mutant, expected);
-      tally.same += same;
-      tally.strict += same && !accepted;
-      if (same)
+      SCOPED_TRACE("seed " + std::to_string(seed));
+      count(*local, *mutant, expected, change, tally);
+    }
+  }
+
+  void count(ModuleOp local, ModuleOp mutant,
+             const evaluate::TensorsByName &expected, const std::string &change,
+             Tally &tally) {
+    bool passes = passesPlanVerify(mutant);
+    bool accepted = passes && accepts(local, mutant);
+    bool same = computesSame(mutant, expected);
+    tally.same += same;
+    tally.strict += same && !accepted;
+    if (same)
+      return;
+    ++tally.differing[change];
+    tally.byProof += passes;
+    EXPECT_FALSE(accepted) << change;
+  }
+
+  /// Every mutant of what offloading inserts: each copy and each wait left out,
+  /// each copy of another state, each fetch behind its reader.
+  void tryOffloaded(const Setting &setting, Tally &tally) {
+    SCOPED_TRACE(setting.name);
+    OwningOpRef<ModuleOp> local, plan;
+    evaluate::TensorsByName expected;
+    ASSERT_NO_FATAL_FAILURE(makePlan(setting, local, plan, expected));
+    auto list = [](ModuleOp module) {
+      SmallVector<plan::CommandOpInterface> ops;
+      module.walk([&](plan::CommandOpInterface op) {
+        bool waits = isa<plan::WaitOp>(*op) &&
+                     cast<plan::WaitOp>(*op).getEvent().starts_with("offload");
+        if (waits ||
+            (isa<plan::CopyOp>(*op) && op.getStreamName() == "offload"))
+          ops.push_back(op);
+      });
+      return ops;
+    };
+    auto isFetch = [](plan::CopyOp copy) {
+      return copy.getTarget().getBuffer().getValue().contains(".staged");
+    };
+    auto tryOne = [&](size_t number, const std::string &name, auto &&change) {
+      OwningOpRef<ModuleOp> mutant(plan->clone());
+      plan::CommandOpInterface op = list(*mutant)[number];
+      if (change(op, *mutant))
+        count(*local, *mutant, expected, name, tally);
+    };
+    for (size_t number = 0; number < list(*plan).size(); ++number) {
+      plan::CommandOpInterface op = list(*plan)[number];
+      auto copy = dyn_cast<plan::CopyOp>(*op);
+      auto erase = [](plan::CommandOpInterface op, ModuleOp) {
+        op->erase();
+        return true;
+      };
+      if (!copy) {
+        tryOne(number,
+               op.getStreamName() == "offload" ? "evicted early" : "read early",
+               erase);
         continue;
-      ++tally.differing[change];
-      tally.byProof += passes;
-      EXPECT_FALSE(accepted) << "seed " << seed << ": " << change;
+      }
+      tryOne(number, isFetch(copy) ? "not fetched" : "not put back", erase);
+      tryOne(number, "another state", [&](auto op, ModuleOp mutant) {
+        for (plan::CommandOpInterface other : list(mutant))
+          if (auto next = dyn_cast<plan::CopyOp>(*other);
+              next && isFetch(next) == isFetch(copy) && next != op) {
+            StringRef side = isFetch(copy) ? "source" : "target";
+            auto view = next->template getAttrOfType<plan::ViewAttr>(side);
+            if (view.getTensorType() == copy.getSource().getTensorType()) {
+              op->setAttr(side, view);
+              return true;
+            }
+          }
+        return false;
+      });
+      if (isFetch(copy))
+        tryOne(number, "fetched late", [](auto op, ModuleOp) {
+          op->moveBefore(&op->getBlock()->back());
+          return true;
+        });
     }
   }
 
@@ -316,4 +418,16 @@ TEST_F(PlanMutantsTest, RejectsMutantsOfStages) {
   EXPECT_GE(tally.differing["wrong message"], 4);
   // Of one micro-batch every message has one run.
   EXPECT_GE(tally.differing["wrong run of a message"], 3);
+}
+
+TEST_F(PlanMutantsTest, RejectsMutantsOfOffload) {
+  Tally tally;
+  for (const Setting &setting : kOffloaded)
+    tryOffloaded(setting, tally);
+  tally.print();
+  for (const char *change : {"not fetched", "not put back", "another state",
+                             "fetched late", "read early", "evicted early"})
+    EXPECT_GE(tally.differing[change], 5) << change;
+  tally = tryPlans(kOffloaded, 62);
+  EXPECT_GE(tally.count(), 60);
 }
