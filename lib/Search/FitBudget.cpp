@@ -103,13 +103,17 @@ FailureOr<Fit> search::fitBudget(ModuleOp module,
     return std::abs(double(stage.getBytes() - budget)) <=
            kNear * double(budget);
   };
+  Extent extent = Extent::Shortened;
   while (
       llvm::any_of(stages, [](const auto &each) { return !each.isDone(); })) {
     assign();
-    auto tried = tryPlan(module, trier, fit.policyOfLayer, Extent::Shortened);
+    auto tried = tryPlan(module, trier, fit.policyOfLayer, extent);
     if (succeeded(tried) && tried->isShortened &&
-        llvm::any_of(tried->stages, isNear))
-      tried = tryPlan(module, trier, fit.policyOfLayer, Extent::Whole);
+        llvm::any_of(tried->stages, isNear)) {
+      // Corrected, the next ones come nearer still.
+      extent = Extent::Whole;
+      tried = tryPlan(module, trier, fit.policyOfLayer, extent);
+    }
     if (failed(tried))
       return failure();
     for (auto [stage, found] : llvm::zip_equal(stages, tried->stages))

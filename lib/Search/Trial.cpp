@@ -225,27 +225,31 @@ struct Copy {
 /// A copy with the policies, without repeated blocks if they can be taken out.
 static Copy makeCopy(ModuleOp module, ArrayRef<unsigned> policyOfLayer,
                      Extent extent) {
-  OwningOpRef<ModuleOp> copy(module.clone());
-  if (func::FuncOp step = nn::findEntry(*copy, nn::EntryKind::step);
-      step && !policyOfLayer.empty()) {
-    RecomputeChoices choices(step);
-    for (Operation &op : step.front()) {
-      op.removeAttr(dist::kRecomputeAttr);
-      op.removeAttr(dist::kDiscardAttr);
+  auto clone = [&] {
+    OwningOpRef<ModuleOp> copy(module.clone());
+    if (func::FuncOp step = nn::findEntry(*copy, nn::EntryKind::step);
+        step && !policyOfLayer.empty()) {
+      for (Operation &op : step.front()) {
+        op.removeAttr(dist::kRecomputeAttr);
+        op.removeAttr(dist::kDiscardAttr);
+      }
+      RecomputeChoices choices(step);
+      choices.mark(policyOfLayer);
+      choices.markLocations();
     }
-    choices.mark(policyOfLayer);
-    choices.markLocations();
-  }
+    return copy;
+  };
+  OwningOpRef<ModuleOp> copy = clone();
+  std::vector<BlockClass> classes;
   if (extent == Extent::Shortened) {
-    OwningOpRef<ModuleOp> shorter(copy->clone());
-    auto removed = removeRepeatedBlocks(*shorter);
-    if (succeeded(removed) && succeeded(verify(*shorter))) {
-      llvm::BitVector layers = findLayers(*shorter, policyOfLayer.size());
-      return {std::move(shorter), std::move(*removed), std::move(layers)};
-    }
+    auto removed = removeRepeatedBlocks(*copy);
+    if (succeeded(removed) && succeeded(verify(*copy)))
+      classes = std::move(*removed);
+    else
+      copy = clone();
   }
   llvm::BitVector layers = findLayers(*copy, policyOfLayer.size());
-  return {std::move(copy), {}, std::move(layers)};
+  return {std::move(copy), std::move(classes), std::move(layers)};
 }
 
 FailureOr<Trial> search::tryPlan(ModuleOp module, const Trier &trier,
