@@ -68,6 +68,8 @@ static constexpr NamedSetting kSettings[] = {
     ofPass("offload.optimizer", "none,cpu",
            "where the optimizer's states lie: on the device, or in the host's "
            "memory"),
+    ofPass("offload.parameters", "none,cpu",
+           "where the parameters lie: on the device, or in the host's memory"),
     ofPass("offload.buffer_count", "int>=1",
            "offloaded states that the device holds at once"),
     ofPass("sharding.strict", "bool",

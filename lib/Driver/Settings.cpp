@@ -133,6 +133,10 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into {
        return {o.plan.offload.optimizer, "none,cpu"};
      }},
+    {"offload.parameters",
+     [](PhaseOptions &o) -> Into {
+       return {o.plan.offload.parameters, "none,cpu"};
+     }},
     {"offload.buffer_count",
      [](PhaseOptions &o) -> Into { return o.plan.offload.bufferCount; }},
     {"sharding.strict", [](PhaseOptions &o) -> Into { return o.place.strict; }},
@@ -178,10 +182,13 @@ Error accel::driver::applySetting(PhaseOptions &options, StringRef name,
 Error accel::driver::checkIsRead(const PhaseOptions &options,
                                  StringRef setting) {
   StringRef name = setting.split('=').first;
-  if (name == "offload.buffer_count" && !options.plan.offload.optimizer)
+  const auto &offload = options.plan.offload;
+  if (name == "offload.buffer_count" && !offload.optimizer &&
+      !offload.parameters)
     return createStringError(inconvertibleErrorCode(),
-                             "expected 'offload.optimizer=cpu' with '" + name +
-                                 "', found 'none'");
+                             "expected 'offload.optimizer=cpu' or "
+                             "'offload.parameters=cpu' with '" +
+                                 name + "', found 'none'");
   if (!name.starts_with("power_sgd.") || options.wire.hook == "power_sgd")
     return Error::success();
   return createStringError(inconvertibleErrorCode(),

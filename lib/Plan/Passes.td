@@ -257,13 +257,15 @@ def ReuseBuffersPass : Pass<"plan-reuse-buffers", "::mlir::ModuleOp"> {
 }
 
 def OffloadStatesPass : Pass<"plan-offload-states", "::mlir::ModuleOp"> {
-  let summary = "Keeps the optimizer's states in the host's memory, and fetches each for its update";
+  let summary = "Keeps states in the host's memory, and fetches each where a command needs it";
   let description = [{
     With `optimizer` the states that the optimizer has of each parameter (moments,
-    averages) lie in the arena `host`. A command that touches one finds it in staged bytes of
-    the device: the stream `offload` copies it there, and back if it was written, beside the
-    computation. It works ahead as far as there is room: at most `buffer-count` staged states
-    are there at once, or as many as one command needs. The one that is needed again last
+    averages) lie in the arena `host`, with `parameters` the parameters: of each rank what it
+    has of them. A command that touches one finds it in staged bytes, in the space where the
+    state was (with ZeRO-3 that from which ranks gather). The stream `offload` copies it
+    there, and back if it was written, beside the computation. It works ahead as far as there
+    is room: for the states of two commands, this one's and the next one's, or for
+    `buffer-count` states, or as many as one command needs. The one that is needed again last
     makes room, when what touches it is done and it has been put back. A copy that replaces
     all of a state goes straight to the host, on that stream.
 
@@ -272,7 +274,7 @@ def OffloadStatesPass : Pass<"plan-offload-states", "::mlir::ModuleOp"> {
 
     Runs when kernels write where they read, since a state that is updated in place is staged
     once, and before allocation, which lets staged states have the bytes of what was there
-    before the body. Refuses a state in a group of messages.
+    before the body.
 
     ```mlir
     plan.buffer @m : state device 64 bytes source @m
@@ -294,7 +296,8 @@ def OffloadStatesPass : Pass<"plan-offload-states", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"optimizer", "optimizer", "bool", "false", "The optimizer's states lie in the host's memory">,
-                 Option<"bufferCount", "buffer-count", "int64_t", "4", "Staged states that the device holds at once, but for what one command needs">];
+                 Option<"parameters", "parameters", "bool", "false", "The parameters lie in the host's memory">,
+                 Option<"bufferCount", "buffer-count", "int64_t", "0", "Staged states that the device holds at once, but for what one command needs; 0: those of two commands">];
 }
 
 def AllocateBuffersPass : Pass<"plan-allocate-buffers", "::mlir::ModuleOp"> {

@@ -1,7 +1,34 @@
 // RUN: acc-opt %s --split-input-file --plan-offload-states="optimizer buffer-count=2" | FileCheck %s
 // RUN: acc-opt %s --split-input-file --plan-offload-states -o %t.none && acc-opt %s --split-input-file -o %t.same && diff %t.same %t.none
-// RUN: not acc-opt %s --split-input-file --plan-offload-states="optimizer buffer-count=0" -o /dev/null 2>&1 | FileCheck %s --check-prefix=ROOM
-// ROOM: error: expected room for at least one offloaded state, found 0
+// RUN: not acc-opt %s --split-input-file --plan-offload-states="optimizer buffer-count=-1" -o /dev/null 2>&1 | FileCheck %s --check-prefix=ROOM
+// ROOM: error: expected room for at least one offloaded state, or 0, found -1
+
+// Parameters, too, with room for the states of two commands: @w stays where every one
+// needs it.
+// RUN: acc-opt %s --plan-offload-states="optimizer parameters" | FileCheck %s --check-prefix=BOTH
+// RUN: acc-opt %s --plan-offload-states=parameters | FileCheck %s --check-prefix=WEIGHTS
+// BOTH-DAG: plan.buffer @w : state host 32 bytes source @w
+// BOTH-DAG: plan.buffer @a : state host 32 bytes source @a
+// BOTH-DAG: plan.buffer @w.staged : activation device 32 bytes
+// BOTH-LABEL: plan.body @update
+// BOTH: plan.copy @w[8xf32] -> @w.staged[8xf32] on offload
+// BOTH-NEXT: plan.copy @a[8xf32] -> @a.staged[8xf32] on offload
+// BOTH-NEXT: plan.record "offload_there_1" on offload
+// BOTH-NEXT: plan.copy @b[8xf32] -> @b.staged[8xf32] on offload
+// BOTH-NEXT: plan.record "offload_there_2" on offload
+// BOTH-NEXT: plan.wait "offload_there_1"
+// BOTH-NEXT: plan.kernel @move(@w.staged[8xf32], @a.staged[8xf32]) -> @a.staged[8xf32] rows 1
+// BOTH-NEXT: plan.record "offload_done_0"
+// BOTH-NEXT: plan.wait "offload_done_0" on offload
+// BOTH-NEXT: plan.copy @a.staged[8xf32] -> @a[8xf32] on offload
+// BOTH-NEXT: plan.copy @c[8xf32] -> @c.staged[8xf32] on offload
+// BOTH-LABEL: plan.body @forward
+// BOTH-NEXT: plan.record "offload_begin"
+// BOTH-NEXT: plan.wait "offload_begin" on offload
+// BOTH-NEXT: plan.copy @w[8xf32] -> @w.staged_{{.*}}[8xf32] on offload
+// BOTH-NOT: -> @w[
+// WEIGHTS-DAG: plan.buffer @w : state host 32 bytes source @w
+// WEIGHTS-DAG: plan.buffer @a : state device 32 bytes source @a
 
 // There is room for two: @c is fetched when @a has been put back, which does not wait for
 // the update of @b. What is read alone is not put back (@d), what is written whole not

@@ -1,18 +1,17 @@
-// Keeps what the optimizer remembers of each parameter in the host's memory and
-// brings it to the device for its update. In a body that needs it a stream of
-// copies works ahead of the computation: it fetches what the next command needs
-// while this one computes, and puts back what the last one has left. What the
-// device holds at once is bounded: when that many are there, the one that is
-// needed again last makes room for the next (Belady 1966).
+// Keeps states in the host's memory and brings each to the device where a
+// command needs it. In a body that needs any a stream of copies works ahead of
+// the computation: it fetches what the next command needs while this one
+// computes, and puts back what the last one has left. What the device holds at
+// once is bounded: when that many are there, the one that is needed again last
+// makes room for the next (Belady 1966).
+
+#include "CopyStream.h"
 
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
 #include "lib/Plan/BufferTable.h"
 #include "lib/Plan/Passes.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
-
-#include <map>
 
 using namespace mlir;
 
@@ -21,9 +20,6 @@ namespace accel::plan {
 #include "lib/Plan/Passes.h.inc"
 
 namespace {
-constexpr StringLiteral kStream = "offload";
-constexpr StringLiteral kComputeStream = "compute";
-
 /// What a command of a body does with an offloaded state.
 struct Touch {
   bool reads = false, writes = false;
@@ -31,57 +27,55 @@ struct Touch {
 };
 
 /// An op of a body, and the offloaded states that it touches.
-struct User {
-  Operation *op;
-  StringRef stream;
+struct User : CopyStream::User {
+  CommandOpInterface command;
   llvm::MapVector<BufferOp, Touch> states;
 };
 
 /// A state from when it is fetched until it makes room.
 struct Stay {
   BufferOp state, staged;
-  /// What its first user waits for, by its number among what the stream does:
-  /// that it is there or, where nothing is fetched, that there is room.
+  /// What its users wait for: that it is there or, where nothing is fetched,
+  /// that there is room.
   std::optional<size_t> ready;
   bool isWritten = false;
-  std::map<StringRef, size_t> last; ///< the last user of each stream
+  llvm::MapVector<StringRef, size_t> last; ///< of each stream, the last user
+
+  size_t getLastUse() const {
+    size_t use = 0;
+    for (auto &[stream, user] : last)
+      use = std::max(use, user);
+    return use;
+  }
 };
 
-/// Something that the stream of copies does, behind some users.
-struct Transfer {
-  std::map<StringRef, size_t> behind; ///< the last of each stream
-  ViewAttr from, to;                  ///< null: nothing but wait
-  BufferOp state;
-  CopyOp moved; ///< of the body, which the stream does where it stands
-  bool isAwaited = false;
-};
+/// The offloaded states, and in which space each was, which it is staged in.
+using Spaces = llvm::MapVector<BufferOp, Space>;
 
 /// One body.
 class Offload {
 public:
-  Offload(BodyOp body, BufferTable &buffers,
-          const llvm::DenseMap<StringAttr, BufferOp> &states, size_t most)
-      : body(body), buffers(buffers), states(states), most(most) {}
+  /// `most` states are staged at once; 0: those of two commands.
+  Offload(BodyOp body, BufferTable &buffers, const Spaces &spaces, size_t most)
+      : body(body), buffers(buffers), spaces(spaces), most(most),
+        copies(body, "offload", "plan-offload-states") {}
 
-  LogicalResult run() {
-    if (failed(findUsers()))
-      return failure();
-    if (users.empty())
-      return success();
+  void run() {
+    findUsers();
     for (size_t number = 0; number < users.size(); ++number)
       serve(number);
     while (!staying.empty())
-      leave(findOldest());
-    write();
-    return success();
+      leave(findOldest(), /*isLast=*/true);
+    copies.write();
   }
 
 private:
-  LogicalResult findUsers();
+  void findUsers();
   void serve(size_t number);
+  void serveMoved(size_t number);
   void makeRoom(size_t number);
   void fetch(size_t number, BufferOp state, Touch touch);
-  void leave(size_t which);
+  void leave(size_t which, bool isLast = false);
   size_t findOldest() const;
   std::optional<size_t> findVictim(size_t number) const;
   size_t findNextUse(BufferOp state, size_t number) const;
@@ -91,74 +85,61 @@ private:
            view.getSpanBytes() == int64_t(buffers.lookup(view).getBytes());
   }
   BufferOp findState(ViewAttr view) const {
-    return states.lookup(view.getBuffer().getAttr());
+    BufferOp buffer = buffers.lookup(view);
+    return spaces.contains(buffer) ? buffer : BufferOp();
   }
   bool isMoved(Operation *op) const;
   static ViewAttr getWhole(BufferOp buffer, ViewAttr like);
   static void rename(Operation *op, BufferOp from, BufferOp to);
-  void write();
-  void await(size_t transfer, Operation *op, StringRef stream);
-  static std::string nameOf(StringRef what, size_t number) {
-    return ("offload_" + what + "_" + Twine(number)).str();
-  }
 
   BodyOp body;
   BufferTable &buffers;
-  const llvm::DenseMap<StringAttr, BufferOp> &states;
+  const Spaces &spaces;
   size_t most;
-  SmallVector<User> users;
-  /// Of each state, the users that need it on the device.
+  CopyStream copies;
+  std::vector<User> users;
+  /// Of each state, the users that need it on the device, and a view of it.
   llvm::DenseMap<Operation *, SmallVector<size_t>> uses;
-  llvm::DenseMap<Operation *, ViewAttr> kinds; ///< of a state, a view of it
+  llvm::DenseMap<Operation *, ViewAttr> kinds;
   SmallVector<Stay> staying;
-  std::vector<Transfer> transfers;
-  /// Of each user that must wait, the last transfer that it waits for.
-  std::map<size_t, size_t> awaited;
-  std::map<StringRef, size_t> known; ///< of each stream, what it has waited for
 };
 } // namespace
 
-/// What stands in the body itself and copies all of something else to all of a
-/// state goes straight to the host.
+/// What copies all of something else to all of a state goes straight to the
+/// host.
 bool Offload::isMoved(Operation *op) const {
   auto copy = dyn_cast<CopyOp>(op);
-  return copy && op->getParentOp() == body && findState(copy.getTarget()) &&
-         !findState(copy.getSource()) && isWhole(copy.getTarget()) &&
-         copy.getSource().isContiguous();
+  return copy && findState(copy.getTarget()) && !findState(copy.getSource()) &&
+         isWhole(copy.getTarget()) && copy.getSource().isContiguous();
 }
 
-LogicalResult Offload::findUsers() {
-  WalkResult result = body.walk([&](CommandOpInterface command) {
-    // What the state begins with is read to where it lies.
+void Offload::findUsers() {
+  body.walk([&](CommandOpInterface command) {
+    // What a state begins with is read to where it lies.
     if (isa<ReadOp>(command.getOperation()))
-      return WalkResult::advance();
-    User user{command, command.getStreamName(), {}};
+      return;
+    User user;
+    user.command = command;
+    user.stream = command.getStreamName();
+    // Messages of a group go together.
+    user.op = body.getBody().front().findAncestorOpInBlock(*command);
     command.forEachView([&](ViewAttr view, Access access) {
       BufferOp state = findState(view);
       if (!state || access == Access::None)
         return;
-      auto [found, isNew] = user.states.insert({state, {}});
-      Touch &touch = found->second;
+      Touch &touch = user.states[state];
       touch.reads |= access != Access::Write;
       touch.writes |= access != Access::Read;
       touch.fills |= access == Access::Write && isWhole(view);
       kinds.try_emplace(state, view);
     });
     if (user.states.empty())
-      return WalkResult::advance();
-    if (command->getParentOp() != body) {
-      command.emitOpError()
-          << "expected no offloaded state in a group of messages, found @"
-          << user.states.begin()->first.getSymName();
-      return WalkResult::interrupt();
-    }
+      return;
     for (auto &[state, touch] : user.states)
       if (SmallVector<size_t> &own = uses[state]; !isMoved(command))
         own.push_back(users.size());
     users.push_back(std::move(user));
-    return WalkResult::advance();
   });
-  return failure(result.wasInterrupted());
 }
 
 /// The number of the first user behind one that needs a state; as many as there
@@ -169,19 +150,12 @@ size_t Offload::findNextUse(BufferOp state, size_t number) const {
   return next == all.end() ? users.size() : *next;
 }
 
-static size_t getLastUse(const Stay &stay) {
-  size_t last = 0;
-  for (auto &[stream, user] : stay.last)
-    last = std::max(last, user);
-  return last;
-}
-
 size_t Offload::findOldest() const {
-  auto oldest =
-      llvm::min_element(staying, [](const Stay &lhs, const Stay &rhs) {
-        return getLastUse(lhs) < getLastUse(rhs);
-      });
-  return oldest - staying.begin();
+  return llvm::min_element(staying,
+                           [](const Stay &lhs, const Stay &rhs) {
+                             return lhs.getLastUse() < rhs.getLastUse();
+                           }) -
+         staying.begin();
 }
 
 /// What makes room for what a user needs: the state that is needed again last,
@@ -191,7 +165,7 @@ std::optional<size_t> Offload::findVictim(size_t number) const {
   auto rank = [&](size_t which) {
     const Stay &stay = staying[which];
     return std::pair(findNextUse(stay.state, number),
-                     users.size() - getLastUse(stay));
+                     users.size() - stay.getLastUse());
   };
   for (size_t which = 0; which < staying.size(); ++which)
     if (!users[number].states.contains(staying[which].state) &&
@@ -202,7 +176,7 @@ std::optional<size_t> Offload::findVictim(size_t number) const {
 
 /// All of a buffer, in elements of those that a view is of.
 ViewAttr Offload::getWhole(BufferOp buffer, ViewAttr like) {
-  SmallVector<int64_t> shape(like.getShape()), strides(like.getStrides());
+  SmallVector<int64_t> shape(like.getShape());
   int64_t count = int64_t(buffer.getBytes()) / like.getElementBytes();
   if (!like.isContiguous() || like.getNumElements() != count)
     shape = {count};
@@ -232,24 +206,35 @@ void Offload::fetch(size_t number, BufferOp state, Touch touch) {
   OpBuilder builder(state->getContext());
   stay.staged = BufferOp::create(
       builder, state.getLoc(), (state.getSymName() + ".staged").str(),
-      Role::activation, Space::device, /*offset=*/-1, state.getBytes(),
+      Role::activation, spaces.lookup(state), /*offset=*/-1, state.getBytes(),
       /*slots=*/1, /*slot_stride=*/state.getBytes(), /*alias_of=*/nullptr,
       /*value=*/nullptr, /*source=*/nullptr, /*part=*/nullptr);
   buffers.insert(stay.staged);
   if (touch.reads || !touch.fills) {
     ViewAttr kind = kinds.lookup(state);
-    transfers.push_back(
-        {{}, getWhole(state, kind), getWhole(stay.staged, kind), state, {}});
+    copies.add({{},
+                getWhole(state, kind),
+                getWhole(stay.staged, kind),
+                {},
+                state.getLoc()});
   }
-  if (!transfers.empty()) {
-    stay.ready = transfers.size() - 1;
-    awaited[number] = *stay.ready;
-  }
+  if (copies.size() > 0)
+    stay.ready = copies.size() - 1;
   staying.push_back(std::move(stay));
 }
 
 /// A command that needs more at once than there is room for has them all.
+/// Without a bound the command before, which may be under way, has its own.
 void Offload::makeRoom(size_t number) {
+  if (most == 0) {
+    for (size_t which = 0; which < staying.size();)
+      if (!users[number].states.contains(staying[which].state) &&
+          staying[which].getLastUse() + 1 < number)
+        leave(which);
+      else
+        ++which;
+    return;
+  }
   while (staying.size() >= most) {
     std::optional<size_t> victim = findVictim(number);
     if (!victim)
@@ -259,152 +244,62 @@ void Offload::makeRoom(size_t number) {
 }
 
 /// Puts back what has been written, when all that touch it are done. What
-/// comes in its place waits for that, too.
-void Offload::leave(size_t which) {
+/// comes in its place waits for that, too; behind the last nothing comes.
+void Offload::leave(size_t which, bool isLast) {
   Stay stay = std::move(staying[which]);
   staying.erase(staying.begin() + which);
-  Transfer transfer;
-  transfer.behind = stay.last;
-  transfer.state = stay.state;
+  if (isLast && !stay.isWritten)
+    return;
+  CopyStream::Transfer transfer{{}, {}, {}, {}, stay.state.getLoc()};
+  for (auto &[stream, user] : stay.last)
+    transfer.behind.push_back(users[user]);
   if (stay.isWritten) {
     ViewAttr kind = kinds.lookup(stay.state);
     transfer.from = getWhole(stay.staged, kind);
     transfer.to = getWhole(stay.state, kind);
   }
-  transfers.push_back(std::move(transfer));
+  copies.add(std::move(transfer));
+}
+
+void Offload::serveMoved(size_t number) {
+  User &user = users[number];
+  BufferOp state = user.states.begin()->first;
+  // What is there is read no more. The stream has to wait for the copy, and so
+  // would those that are done with.
+  for (size_t which = 0; which < staying.size();) {
+    Stay &stay = staying[which];
+    if (stay.state == state)
+      stay.isWritten = false;
+    else if (findNextUse(stay.state, number) != users.size()) {
+      ++which;
+      continue;
+    }
+    leave(which);
+  }
+  copies.add({{user}, {}, {}, cast<CopyOp>(user.op), user.op->getLoc()});
 }
 
 void Offload::serve(size_t number) {
   User &user = users[number];
-  if (isMoved(user.op)) {
-    BufferOp state = user.states.begin()->first;
-    // The stream has to wait for it, and so would they.
-    auto isDone = [&](const Stay &stay) {
-      return findNextUse(stay.state, number) == users.size();
-    };
-    for (size_t which = 0; which < staying.size();)
-      if (staying[which].state != state && isDone(staying[which]))
-        leave(which);
-      else
-        ++which;
-    // What is there is read no more.
-    for (size_t which = staying.size(); which-- > 0;)
-      if (staying[which].state == state) {
-        staying[which].isWritten = false;
-        leave(which);
-      }
-    Transfer transfer;
-    transfer.behind[user.stream] = number;
-    transfer.state = state;
-    transfer.moved = cast<CopyOp>(user.op);
-    transfers.push_back(std::move(transfer));
-    return;
-  }
+  if (isMoved(user.op))
+    return serveMoved(number);
+  std::optional<size_t> ready;
   for (auto &[state, touch] : user.states) {
-    auto found = llvm::find_if(staying, [&, state = state](Stay &stay) {
-      return stay.state == state;
-    });
+    auto isOf = [&, state = state](Stay &stay) { return stay.state == state; };
+    auto found = llvm::find_if(staying, isOf);
     if (found == staying.end()) {
       makeRoom(number);
       fetch(number, state, touch);
       found = std::prev(staying.end());
-    } else if (found->ready) {
-      awaited[number] = std::max(awaited[number], *found->ready);
     }
+    if (found->ready)
+      ready = std::max(ready.value_or(0), *found->ready);
     found->isWritten |= touch.writes;
     found->last[user.stream] = number;
-    rename(user.op, state, found->staged);
+    rename(user.command, state, found->staged);
   }
-}
-
-/// Has a stream wait in front of an op until a transfer is done.
-void Offload::await(size_t transfer, Operation *op, StringRef stream) {
-  transfers[transfer].isAwaited = true;
-  OpBuilder builder(op);
-  WaitOp::create(builder, op->getLoc(), nameOf("there", transfer),
-                 FlatSymbolRefAttr(), stream);
-}
-
-/// Writes what the stream does, each where a device can be told of it: behind
-/// the records that it waits for.
-void Offload::write() {
-  Block &block = body.getBody().front();
-  // What waits first, since that is what has to be told of.
-  for (auto [number, transfer] : awaited) {
-    User &user = users[number];
-    auto [at, isNew] = known.try_emplace(user.stream, transfer);
-    if (!isNew && at->second >= transfer)
-      continue;
-    at->second = transfer;
-    await(transfer, user.op, user.stream);
-  }
-  for (size_t number = 0; number < transfers.size(); ++number) {
-    // Whoever writes what the stream still copies.
-    CopyOp copy = transfers[number].moved;
-    if (!copy)
-      continue;
-    for (Operation *op = copy->getNextNode(); op; op = op->getNextNode()) {
-      auto command = dyn_cast<CommandOpInterface>(op);
-      if (command && llvm::any_of(command.getWrites(), [&](ViewAttr view) {
-            return view.getBuffer() == copy.getSource().getBuffer();
-          })) {
-        await(number, op, command.getStreamName());
-        break;
-      }
-    }
-  }
-  // The staged bytes may be what others had before the body.
-  OpBuilder builder = OpBuilder::atBlockBegin(&block);
-  RecordOp::create(builder, body.getLoc(), "offload_begin", kComputeStream);
-  auto begin = WaitOp::create(builder, body.getLoc(), "offload_begin",
-                              FlatSymbolRefAttr(), kStream);
-  Operation *last = begin; ///< behind which the stream's next op stands
-  std::map<StringRef, size_t> waitedFor; ///< of each stream, so many users
-  for (size_t number = 0; number < transfers.size(); ++number) {
-    Transfer &transfer = transfers[number];
-    for (auto &[stream, user] : transfer.behind) {
-      Operation *op = users[user].op;
-      std::string event = nameOf("done", user);
-      if (transfer.moved) {
-        // The stream does it itself, behind all that was before it.
-        OpBuilder before(op);
-        RecordOp::create(before, op->getLoc(), event, stream);
-        WaitOp::create(before, op->getLoc(), event, FlatSymbolRefAttr(),
-                       kStream);
-        transfer.moved.setStream(kStream);
-        waitedFor[stream] = std::max(waitedFor[stream], user + 1);
-        last = op;
-        continue;
-      }
-      // Events of a stream come in order.
-      if (std::exchange(waitedFor[stream],
-                        std::max(waitedFor[stream], user + 1)) > user)
-        continue;
-      OpBuilder after(op->getContext());
-      after.setInsertionPointAfter(op);
-      Operation *record = RecordOp::create(after, op->getLoc(), event, stream);
-      if (last->isBeforeInBlock(record))
-        last = record;
-      builder.setInsertionPointAfter(last);
-      last = WaitOp::create(builder, op->getLoc(), event, FlatSymbolRefAttr(),
-                            kStream);
-    }
-    builder.setInsertionPointAfter(last);
-    if (transfer.from) {
-      last = CopyOp::create(builder, transfer.state.getLoc(), transfer.from,
-                            transfer.to, kStream);
-      last->setAttr(kInsertedByAttr,
-                    builder.getStringAttr("plan-offload-states"));
-      builder.setInsertionPointAfter(last);
-    }
-    if (transfer.isAwaited)
-      last = RecordOp::create(builder, last->getLoc(), nameOf("there", number),
-                              kStream);
-  }
-  builder.setInsertionPointToEnd(&block);
-  RecordOp::create(builder, body.getLoc(), "offload_end", kStream);
-  WaitOp::create(builder, body.getLoc(), "offload_end", FlatSymbolRefAttr(),
-                 kComputeStream);
+  if (ready)
+    copies.await(*ready, user);
 }
 
 namespace {
@@ -412,38 +307,45 @@ struct OffloadStatesPass : impl::OffloadStatesPassBase<OffloadStatesPass> {
   using Base::Base;
 
   void runOnOperation() override {
-    if (bufferCount < 1) {
+    if (bufferCount < 0) {
       getOperation().emitError()
-          << "expected room for at least one offloaded state, found "
+          << "expected room for at least one offloaded state, or 0, found "
           << int64_t(bufferCount);
       return signalPassFailure();
     }
-    if (!optimizer)
+    if (!optimizer && !parameters)
       return;
     SymbolTable symbols(getOperation());
     for (auto program : getOperation().getOps<ProgramOp>())
-      if (failed(runOnProgram(program, symbols)))
-        return signalPassFailure();
+      runOnProgram(program, symbols);
   }
 
-  LogicalResult runOnProgram(ProgramOp program, const SymbolTable &symbols) {
+  bool isOffloaded(nn::StateOp state) {
+    switch (state.getRole()) {
+    case nn::StateRole::moment:
+      return optimizer;
+    case nn::StateRole::parameter:
+      return parameters;
+    default:
+      return false;
+    }
+  }
+
+  void runOnProgram(ProgramOp program, const SymbolTable &symbols) {
     BufferTable buffers(program);
-    llvm::DenseMap<StringAttr, BufferOp> states;
+    Spaces spaces;
     for (auto buffer : program.getOps<BufferOp>()) {
-      if (buffer.getRole() != Role::state ||
-          buffer.getSpace() != Space::device || !buffer.getSourceAttr())
+      if (buffer.getRole() != Role::state || !buffer.getSourceAttr())
         continue;
       auto state =
           symbols.lookup<nn::StateOp>(buffer.getSourceAttr().getAttr());
-      if (!state || state.getRole() != nn::StateRole::moment)
+      if (!state || !isOffloaded(state))
         continue;
+      spaces[buffer] = buffer.getSpace();
       buffer.setSpace(Space::host);
-      states[buffer.getSymNameAttr()] = buffer;
     }
     for (auto body : program.getOps<BodyOp>())
-      if (failed(Offload(body, buffers, states, size_t(bufferCount)).run()))
-        return failure();
-    return success();
+      Offload(body, buffers, spaces, size_t(bufferCount)).run();
   }
 };
 } // namespace

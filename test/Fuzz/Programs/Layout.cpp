@@ -158,6 +158,8 @@ static Layout makeAny(Random &random) {
     set("cp.strategy", "ring");
   if (random.chance(15))
     set("offload.optimizer", "cpu");
+  if (random.chance(15))
+    set("offload.parameters", "cpu");
   return layout;
 }
 
