@@ -131,11 +131,11 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return Into(o.fitMemory); }},
     {"offload.optimizer",
      [](PhaseOptions &o) -> Into {
-       return {o.plan.offload.optimizer, "none,cpu"};
+       return {o.plan.offloaded.optimizer, "none,cpu"};
      }},
     {"offload.parameters",
      [](PhaseOptions &o) -> Into {
-       return {o.plan.offload.parameters, "none,cpu"};
+       return {o.plan.offloaded.parameters, "none,cpu"};
      }},
     {"offload.buffer_count",
      [](PhaseOptions &o) -> Into { return o.plan.offload.bufferCount; }},
@@ -182,9 +182,9 @@ Error accel::driver::applySetting(PhaseOptions &options, StringRef name,
 Error accel::driver::checkIsRead(const PhaseOptions &options,
                                  StringRef setting) {
   StringRef name = setting.split('=').first;
-  const auto &offload = options.plan.offload;
-  if (name == "offload.buffer_count" && !offload.optimizer &&
-      !offload.parameters)
+  const auto &offloaded = options.plan.offloaded;
+  if (name == "offload.buffer_count" && !offloaded.optimizer &&
+      !offloaded.parameters)
     return createStringError(inconvertibleErrorCode(),
                              "expected 'offload.optimizer=cpu' or "
                              "'offload.parameters=cpu' with '" +

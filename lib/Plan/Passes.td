@@ -105,6 +105,24 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
   let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">];
 }
 
+def MarkOffloadedPass : Pass<"plan-mark-offloaded", "::mlir::ModuleOp"> {
+  let summary = "Says which states the host keeps";
+  let description = [{
+    With `optimizer` the states that the optimizer has of each parameter (moments,
+    averages), with `parameters` the parameters, frozen ones too. `plan-offload-states` obeys,
+    when commands are settled. Runs before forms are chosen: products do not pack what is
+    marked, since packed weights stay on the device.
+
+    ```mlir
+    plan.buffer @m : state device 64 bytes source @m
+    // becomes
+    plan.buffer @m : state device 64 bytes source @m {plan.offloaded}
+    ```
+  }];
+  let options = [Option<"optimizer", "optimizer", "bool", "false", "The optimizer's states lie in the host's memory">,
+                 Option<"parameters", "parameters", "bool", "false", "The parameters lie in the host's memory">];
+}
+
 def ChooseFormsPass : Pass<"plan-choose-forms", "::mlir::ModuleOp"> {
   let summary = "Has the target write down how each command is computed";
   let description = [{
@@ -259,9 +277,8 @@ def ReuseBuffersPass : Pass<"plan-reuse-buffers", "::mlir::ModuleOp"> {
 def OffloadStatesPass : Pass<"plan-offload-states", "::mlir::ModuleOp"> {
   let summary = "Keeps states in the host's memory, and fetches each where a command needs it";
   let description = [{
-    With `optimizer` the states that the optimizer has of each parameter (moments,
-    averages) lie in the arena `host`, with `parameters` the parameters: of each rank what it
-    has of them. A command that touches one finds it in staged bytes, in the space where the
+    The states that are marked (`plan-mark-offloaded`) lie in the arena `host`: of each rank
+    what it has of them. A command that touches one finds it in staged bytes, in the space where the
     state was (with ZeRO-3 that from which ranks gather). The stream `offload` copies it
     there, and back if it was written, beside the computation. It works ahead as far as there
     is room: for the states of two commands, this one's and the next one's, or for
@@ -277,7 +294,7 @@ def OffloadStatesPass : Pass<"plan-offload-states", "::mlir::ModuleOp"> {
     before the body.
 
     ```mlir
-    plan.buffer @m : state device 64 bytes source @m
+    plan.buffer @m : state device 64 bytes source @m {plan.offloaded}
     plan.kernel @update(@g, @m) -> @m
     // becomes
     plan.buffer @m : state host 64 bytes source @m
@@ -295,9 +312,7 @@ def OffloadStatesPass : Pass<"plan-offload-states", "::mlir::ModuleOp"> {
     plan.wait "offload_end"
     ```
   }];
-  let options = [Option<"optimizer", "optimizer", "bool", "false", "The optimizer's states lie in the host's memory">,
-                 Option<"parameters", "parameters", "bool", "false", "The parameters lie in the host's memory">,
-                 Option<"bufferCount", "buffer-count", "int64_t", "0", "Staged states that the device holds at once, but for what one command needs; 0: those of two commands">];
+  let options = [Option<"bufferCount", "buffer-count", "int64_t", "0", "Staged states that the device holds at once, but for what one command needs; 0: those of two commands">];
 }
 
 def AllocateBuffersPass : Pass<"plan-allocate-buffers", "::mlir::ModuleOp"> {

@@ -15,6 +15,8 @@ void accel::plan::buildTrialPipeline(OpPassManager &pm,
   pm.addPass(createFormKernelsPass({options.target}));
   // What is left are commands and views: give them bytes.
   pm.addPass(createLowerToPlanPass({options.target}));
+  // What lies on the host is not packed beside it.
+  pm.addPass(createMarkOffloadedPass(options.offloaded));
   // Forms ask for scratch and packed weights, so they come before addresses.
   pm.addPass(createChooseFormsPass({options.target, options.threads}));
   // Before anything asks when bytes are used.

@@ -13,6 +13,7 @@ struct PlanOptions {
   std::string target;  ///< as `--target` has it
   int64_t threads = 0; ///< per rank; 0: as many as the target counts with
   BucketCollectivesPassOptions buckets;
+  MarkOffloadedPassOptions offloaded;
   OffloadStatesPassOptions offload;
 };
 

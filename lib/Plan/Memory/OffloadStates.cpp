@@ -8,7 +8,7 @@
 #include "CopyStream.h"
 
 #include "dialects/Interfaces/KernelSource.h"
-#include "dialects/NN/NN.h"
+#include "dialects/Plan/Offloaded.h"
 #include "lib/Plan/BufferTable.h"
 #include "lib/Plan/Passes.h"
 #include "llvm/ADT/MapVector.h"
@@ -313,37 +313,21 @@ struct OffloadStatesPass : impl::OffloadStatesPassBase<OffloadStatesPass> {
           << int64_t(bufferCount);
       return signalPassFailure();
     }
-    if (!optimizer && !parameters)
-      return;
-    SymbolTable symbols(getOperation());
     for (auto program : getOperation().getOps<ProgramOp>())
-      runOnProgram(program, symbols);
+      runOnProgram(program);
   }
 
-  bool isOffloaded(nn::StateOp state) {
-    switch (state.getRole()) {
-    case nn::StateRole::moment:
-      return optimizer;
-    case nn::StateRole::parameter:
-      return parameters;
-    default:
-      return false;
-    }
-  }
-
-  void runOnProgram(ProgramOp program, const SymbolTable &symbols) {
+  void runOnProgram(ProgramOp program) {
     BufferTable buffers(program);
     Spaces spaces;
     for (auto buffer : program.getOps<BufferOp>()) {
-      if (buffer.getRole() != Role::state || !buffer.getSourceAttr())
-        continue;
-      auto state =
-          symbols.lookup<nn::StateOp>(buffer.getSourceAttr().getAttr());
-      if (!state || !isOffloaded(state))
+      if (!buffer->removeAttr(kOffloadedAttr))
         continue;
       spaces[buffer] = buffer.getSpace();
       buffer.setSpace(Space::host);
     }
+    if (spaces.empty())
+      return;
     for (auto body : program.getOps<BodyOp>())
       Offload(body, buffers, spaces, size_t(bufferCount)).run();
   }

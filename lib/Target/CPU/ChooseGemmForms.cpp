@@ -9,6 +9,7 @@
 #include "GemmForms.h"
 #include "Kernels.h"
 #include "dialects/NN/Causal.h"
+#include "dialects/Plan/Offloaded.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Plan/BufferTable.h"
 #include "mlir/IR/Builders.h"
@@ -162,11 +163,12 @@ plan::ViewAttr FormChooser::addBuffer(Location loc, StringRef name,
 
 /// The command that reads the state which is the whole of `view`'s buffer, if
 /// nothing else writes there: a weight that is trained is another in each step,
-/// and what was packed at load would be its first value.
+/// and what was packed at load would be its first value. Nor does a weight that
+/// the host keeps have a packed one on the device.
 plan::ReadOp FormChooser::findStateRead(plan::ViewAttr view) {
   plan::BufferOp buffer = buffers.lookup(view);
   if (!buffer || buffer.getRole() != plan::Role::state ||
-      !view.getAxes().empty())
+      buffer->hasAttr(plan::kOffloadedAttr) || !view.getAxes().empty())
     return {};
   return stateReads.lookup(view.getBuffer());
 }

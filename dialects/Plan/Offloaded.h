@@ -1,0 +1,16 @@
+// The mark of states that the host keeps: made before forms are chosen, obeyed
+// when all else is settled.
+
+#ifndef ACCEL_DIALECTS_PLAN_OFFLOADED_H
+#define ACCEL_DIALECTS_PLAN_OFFLOADED_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace accel::plan {
+/// Unit attribute of a state's buffer, from `plan-mark-offloaded` to
+/// `plan-offload-states`: it will lie in the host's memory, and nothing else
+/// may have its bytes on the device from load on.
+inline constexpr llvm::StringLiteral kOffloadedAttr = "plan.offloaded";
+} // namespace accel::plan
+
+#endif // ACCEL_DIALECTS_PLAN_OFFLOADED_H
