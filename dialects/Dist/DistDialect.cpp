@@ -2,6 +2,7 @@
 // puts on functions.
 
 #include "dialects/Dist/Dist.h"
+#include "dialects/Dist/LossChunks.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
@@ -43,7 +44,9 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
   if (attribute.getName() == kOriginsAttr &&
       isa<ArrayAttr>(attribute.getValue()) && isa<ModuleOp>(op))
     return success();
-  if (attribute.getName() == kInstanceAttr &&
+  if ((attribute.getName() == kInstanceAttr ||
+       attribute.getName() == kLossChunksAttr ||
+       attribute.getName() == kLossChunkAttr) &&
       isa<IntegerAttr>(attribute.getValue()))
     return success();
   if (llvm::is_contained(
@@ -60,7 +63,8 @@ LogicalResult DistDialect::verifyOperationAttribute(Operation *op,
                          << "'; of dist, functions may carry '" << kTaskAttr
                          << "', ops '" << kInstanceAttr << "', '"
                          << kRecomputeAttr << "', '" << kDiscardAttr << "', '"
-                         << kRecomputedAttr << "' and '" << kRingAttr
+                         << kRecomputedAttr << "', '" << kLossChunksAttr
+                         << "', '" << kLossChunkAttr << "' and '" << kRingAttr
                          << "' and ops of dist '" << kInsertedByAttr
                          << "' and '" << kUnitAttr << "'";
 }

@@ -29,7 +29,7 @@ bool Verifier::varies(const Known &what) {
   };
   return (what.formula && what.pieces.empty() &&
           !follower.getOffset(what.formula)) ||
-         !what.dealt.empty() || any(what.pieces) ||
+         !what.dealt.empty() || !what.portions.empty() || any(what.pieces) ||
          llvm::any_of(what.terms, any) ||
          llvm::any_of(what.turned,
                       [&](const Turned &each) { return varies(each.piece); }) ||

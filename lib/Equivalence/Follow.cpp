@@ -318,6 +318,8 @@ bool Follower::followValue(Operation *op) {
       apply(Stage::Parts, op);
   }
   apply(Stage::Dealt, op);
+  if (isOne)
+    apply(Stage::Portion, op);
   if (!isFollowed(op))
     apply(Stage::Ring, op);
   if (isOne)

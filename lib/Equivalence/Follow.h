@@ -60,6 +60,22 @@ struct Dealt {
   }
 };
 
+/// A piece of which a value has one part of several that are made one after
+/// another: what a rank would hold whose place along `axis`, no axis of the
+/// mesh, is `which`. Of terms it is the sum of those of several such places.
+struct Portion {
+  Piece piece;
+  mlir::StringAttr axis;
+  llvm::SmallVector<int64_t, 1> which;
+
+  bool isLike(const Portion &other) const {
+    return axis == other.axis && piece == other.piece;
+  }
+  bool operator==(const Portion &other) const {
+    return isLike(other) && which == other.which;
+  }
+};
+
 /// The numbers that a dealing gives, by result.
 struct DealIndex {
   mlir::Operation *deal;
@@ -83,13 +99,14 @@ struct Known {
   std::vector<View> views;
   std::vector<Turned> turned; ///< what it is of what goes round in rings
   std::vector<Dealt> dealt;   ///< and of rows that are dealt
+  std::vector<Portion> portions;
   /// The value that it is, where what this comes to is seen where it is used:
   /// numbers of ranks and of dealings, arithmetic on indices, parts of masks.
   mlir::Value formula;
 
   bool isNothing() const {
     return pieces.empty() && !splat && !sum && terms.empty() && views.empty() &&
-           turned.empty() && dealt.empty() && !formula;
+           turned.empty() && dealt.empty() && portions.empty() && !formula;
   }
   bool isZero() const;
   /// Whether it changes nothing where it is combined with others.
@@ -201,6 +218,7 @@ private:
   bool distributeViews(mlir::Operation *op);
   bool addViews(mlir::Operation *op);
   bool stackMatrices(nn::ConcatOp op);
+  void insertPortion(Known &result, Portion portion);
   void applyMaps(mlir::Operation *op);
   llvm::SmallSetVector<mlir::Operation *, 2> getDeals(mlir::Operation *op);
   void applyDealtProduct(mlir::Operation *op, mlir::Operation *deal);

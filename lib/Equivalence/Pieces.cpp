@@ -14,14 +14,14 @@ using namespace accel::equivalence;
 int64_t PieceMaker::countRanks(ArrayRef<StringAttr> axes) {
   int64_t count = 1;
   for (StringAttr axis : axes)
-    count *= mesh.findAxisSize(axis).value_or(1);
+    count *= getSize(axis);
   return count;
 }
 
 Axes PieceMaker::dropUnits(ArrayRef<StringAttr> axes) {
   Axes kept;
   for (StringAttr axis : axes)
-    if (mesh.findAxisSize(axis).value_or(1) > 1)
+    if (getSize(axis) > 1)
       kept.push_back(axis);
   return kept;
 }
@@ -33,6 +33,9 @@ void PieceMaker::normalize(Axes &partial) {
       if (each.getValue() == axis.getName() &&
           !llvm::is_contained(sorted, each))
         sorted.push_back(each);
+  for (auto &[axis, count] : places)
+    if (llvm::is_contained(partial, axis))
+      sorted.push_back(axis);
   partial = sorted;
 }
 

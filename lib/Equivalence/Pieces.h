@@ -5,6 +5,7 @@
 
 #include "OpMaps.h"
 #include "dialects/Dist/Dist.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 namespace accel::equivalence {
@@ -137,7 +138,18 @@ public:
   Dim inMeshOrder(Dim dim, int64_t size);
   int64_t countRanks(llvm::ArrayRef<mlir::StringAttr> axes);
   int64_t getSize(mlir::StringAttr axis) {
-    return mesh.findAxisSize(axis).value_or(1);
+    if (auto own = mesh.findAxisSize(axis))
+      return *own;
+    auto place = places.find(axis);
+    return place == places.end() ? 1 : place->second;
+  }
+  /// An axis, minor to the mesh's, of the places of so many equal parts that a
+  /// rank makes one after another.
+  mlir::StringAttr getPlaces(int64_t count) {
+    auto axis = mlir::StringAttr::get(mesh.getContext(),
+                                      "place of " + llvm::Twine(count));
+    places[axis] = count;
+    return axis;
   }
 
   /// Each sequence of axes, none of them in `used`, that leaves a rank `part`
@@ -165,6 +177,7 @@ private:
   mlir::LogicalResult permute(dist::PermuteOp op, Piece &piece);
 
   dist::MeshOp mesh;
+  llvm::MapVector<mlir::StringAttr, int64_t> places;
 };
 
 /// The dimensions of a reshape's operand along which elements are equal and

@@ -74,14 +74,14 @@ llvm::SmallBitVector equivalence::getStayingEqual(Operation *logical,
   return equal;
 }
 
-static std::vector<RankDigit> getDigits(dist::MeshOp mesh, ArrayRef<Dim> dims,
+static std::vector<RankDigit> getDigits(PieceMaker &maker, ArrayRef<Dim> dims,
                                         ArrayRef<int64_t> whole,
                                         ArrayRef<int64_t> part) {
   std::vector<RankDigit> digits;
   for (auto [size, held, dim] : llvm::zip_equal(whole, part, dims)) {
     int64_t rest = size;
     for (StringAttr axis : dim.axes) {
-      digits.push_back({*mesh.findAxisSize(axis), axis});
+      digits.push_back({maker.getSize(axis), axis});
       rest /= digits.back().size;
     }
     if (rest > 1)
@@ -123,7 +123,7 @@ FailureOr<std::vector<Piece>> PieceMaker::applyReshape(Operation *logical,
       return all.slice(group.from, group.fromEnd - group.from);
     };
     std::vector<RankDigit> digits = getDigits(
-        mesh, ofGroup(ArrayRef(operand.dims)), ofGroup(whole), ofGroup(held));
+        *this, ofGroup(ArrayRef(operand.dims)), ofGroup(whole), ofGroup(held));
     auto next = digits.begin();
     for (size_t number = group.to; number < group.toEnd; ++number) {
       int64_t size = sizes[number];

@@ -26,6 +26,7 @@ enum class Stage {
   View,       ///< as another order of elements
   Parts,      ///< where nothing has followed
   Dealt,      ///< of rows that were dealt
+  Portion,    ///< of what is made part by part
   Ring,       ///< where nothing has followed: of what goes round
   Formula,    ///< of all but deal_rows: what is seen where it is used
 };

@@ -43,7 +43,7 @@ func.func private @f(tensor<8xf32, #dist.sharding<@m, [{}], partial = {dp, ?}>>)
 // expected-error @below {{expected no reduction other than sum without partial axes, found 'max'}}
 func.func private @f(tensor<8xf32, #dist.sharding<@m, [{}], partial = {}, reduce = max>>)
 // -----
-// expected-error @below {{unexpected attribute 'dist.order'; of dist, functions may carry 'dist.task', ops 'dist.instance', 'dist.recompute', 'dist.discard', 'dist.recomputed' and 'dist.ring' and ops of dist 'dist.inserted_by' and 'dist.unit'}}
+// expected-error @below {{unexpected attribute 'dist.order'; of dist, functions may carry 'dist.task', ops 'dist.instance', 'dist.recompute', 'dist.discard', 'dist.recomputed', 'dist.loss_chunks', 'dist.loss_chunk' and 'dist.ring' and ops of dist 'dist.inserted_by' and 'dist.unit'}}
 func.func private @f() attributes {dist.order = 1}
 // -----
 func.func @f(%x: tensor<8xf32>) {

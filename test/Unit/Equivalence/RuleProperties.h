@@ -32,6 +32,7 @@ llvm::ArrayRef<RuleProperty> getDealtProperties();
 llvm::ArrayRef<RuleProperty> getRingProperties();
 llvm::ArrayRef<RuleProperty> getOpProperties();
 llvm::ArrayRef<RuleProperty> getWireProperties();
+llvm::ArrayRef<RuleProperty> getPortionProperties();
 
 } // namespace accel::test
 

@@ -58,7 +58,7 @@ protected:
          {getSumProperties(), getMapProperties(), getMoveProperties(),
           getViewProperties(), getLookupProperties(), getPaddingProperties(),
           getEqualProperties(), getDealtProperties(), getRingProperties(),
-          getOpProperties(), getWireProperties()})
+          getOpProperties(), getWireProperties(), getPortionProperties()})
       llvm::copy_if(
           some, std::back_inserter(all),
           [](const RuleProperty &each) { return isWanted(each.rule); });
