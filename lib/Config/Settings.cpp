@@ -84,6 +84,9 @@ static constexpr NamedSetting kSettings[] = {
            "what the backward computes again, as --recompute says"),
     ofPass("memory_budget", "name",
            "what the arenas of a rank may have, as --memory-budget says"),
+    ofPass("loss_chunks", "name",
+           "auto, none, or how many chunks the rows of a loss are taken in, so "
+           "that logits are never there at once"),
     ofLayout("mixed_precision", "no,bf16"),
     ofUpdate("gradient_clipping"),
     ofUpdate("optimizer.type"),

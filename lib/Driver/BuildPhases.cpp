@@ -62,6 +62,8 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
         options.recompute.policy == "auto" && !options.fitMemory.budget.empty();
     if (options.recompute.policy != "none" && !isChosen)
       pm.addPass(parallel::createMarkRecomputedPass(options.recompute));
+    if (options.lossChunks.chunks != "none")
+      pm.addPass(parallel::createMarkLossChunksPass(options.lossChunks));
     pm.addPass(
         search::createDecidePass(options.decide, parallel::buildSplitPipeline));
     auto buildPlan = [plan = options.plan](OpPassManager &trial) {

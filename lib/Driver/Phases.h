@@ -30,6 +30,7 @@ struct PhaseOptions {
   precision::DeclareWirePassOptions wire;
   parallel::PlaceOptions place;
   parallel::MarkRecomputedPassOptions recompute;
+  parallel::MarkLossChunksPassOptions lossChunks;
   search::DecidePassOptions decide;
   search::FitMemoryPassOptions fitMemory;
   plan::PlanOptions plan;

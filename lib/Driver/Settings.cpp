@@ -78,6 +78,16 @@ public:
           return !errorToBool(checkMemoryBudget(text));
         }) {}
 
+  /// How many chunks of its rows a loss is taken in.
+  explicit Into(accel::parallel::MarkLossChunksPassOptions &option)
+      : expectation("auto, none or a number of at least 2"),
+        read([&option](StringRef text) {
+          option.chunks = text.str();
+          int64_t number = 0;
+          return text == "auto" || text == "none" ||
+                 (!text.getAsInteger(10, number) && number >= 2);
+        }) {}
+
   StringRef expectation;
   std::function<bool(StringRef)> read;
 };
@@ -126,6 +136,7 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return o.train.factor.randomSeed; }},
     {"schedule",
      [](PhaseOptions &o) -> Into { return Into(o.decide.schedule); }},
+    {"loss_chunks", [](PhaseOptions &o) -> Into { return Into(o.lossChunks); }},
     {"recompute", [](PhaseOptions &o) -> Into { return Into(o.recompute); }},
     {"memory_budget",
      [](PhaseOptions &o) -> Into { return Into(o.fitMemory); }},

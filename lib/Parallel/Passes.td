@@ -565,6 +565,76 @@ def ExchangeRowsPass : OrderedPass<"dist-exchange-rows"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def MarkLossChunksPass : OrderedPass<"dist-mark-loss-chunks"> {
+  let summary = "Marks losses whose rows are taken in chunks, so that logits are never there at once";
+  let description = [{
+    Writes `dist.loss_chunks`, how many, on each product of `@step` that makes the logits
+    of a `nn.cross_entropy` (the head), be it through ops that are done element by
+    element, views and slices. `none` marks none; a number marks all, and a loss
+    whose rows cannot be taken so is an error. `auto` marks a loss where its logits are
+    among what makes the peak: they and their gradient are at least an eighth of what a
+    micro-batch keeps for the backward beside them, and 32 MiB. It takes as many chunks
+    as leave each 512 rows, but no more than make a chunk of logits as small as what the
+    head reads (Hsu et al., Liger Kernel, arXiv:2410.10989): each chunk reads and writes
+    the sum that is the weight's gradient, and with fewer rows that takes longer than
+    the products. All of it is of one rank and one micro-batch.
+
+    Chunks are of rows that follow each other: of sequences, or of one sequence. Left
+    whole is a loss whose classes ranks split (`tp.vocabulary`); whose logits are an
+    output, are moved between ranks, or are read by something that works across rows;
+    and one of whose gradient anything waits for all rows.
+
+    ```mlir
+    %logits = nn.matmul %h, %w {transpose_rhs}
+    %l = nn.cross_entropy %logits, %labels
+    // becomes
+    %logits = nn.matmul %h, %w {dist.loss_chunks = 8 : i64, transpose_rhs}
+    %l = nn.cross_entropy %logits, %labels
+    ```
+  }];
+  let options = [Option<"chunks", "chunks", "std::string", "\"auto\"", "auto, none, or how many">];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
+def ChunkLossPass : OrderedPass<"dist-chunk-loss"> {
+  let summary = "Takes the rows of a loss in chunks: head, loss and gradient of one before the next";
+  let description = [{
+    Of each marked head (`dist.loss_chunks`) on one rank's program: the head, all that is
+    done to logits in the forward and the backward, and what leads from one to the other
+    is done to a chunk of the rows after another. What has a row for each row (the loss
+    of each, the gradient of what the head reads) is joined; what has added over rows
+    (the gradients of the head's weight and bias) is added up, chunk by chunk, in the
+    wide type where it was rounded to be widened. What depends on labels alone (their
+    count) is not touched.
+
+    `dist.loss_chunk` says on each of these ops of which chunk it is: tasks have them in
+    the backward, where a chunk's logits are gone when the next one's are made. So neither
+    logits nor their gradient are kept, and no product is made a second time.
+
+    ```mlir
+    %z = nn.matmul %h, %w {dist.loss_chunks = 2 : i64, transpose_rhs} : (tensor<8x4xf32>, tensor<9x4xf32>) -> tensor<8x9xf32>
+    %l = nn.cross_entropy %z, %labels
+    %dz = … %z …
+    %dh = nn.matmul %dz, %w
+    %dw = nn.matmul %dz, %h {transpose_lhs}
+    // becomes
+    %h0 = nn.slice %h starts [0, 0] sizes [4, 4] {dist.loss_chunk = 0 : i64}
+    %z0 = nn.matmul %h0, %w {dist.loss_chunk = 0 : i64, transpose_rhs}
+    %l0 = nn.cross_entropy %z0, …
+    %dz0 = … %z0 …
+    %dh0 = nn.matmul %dz0, %w
+    %dw0 = nn.matmul %dz0, %h0 {transpose_lhs}
+    %h1 = nn.slice %h starts [4, 0] sizes [4, 4] {dist.loss_chunk = 1 : i64}
+    …
+    %dw = nn.add %dw0, %dw1 {dist.loss_chunk = 1 : i64}
+    %l = nn.concat %l0, %l1 dim 0
+    %dh = nn.concat %dh0, %dh1 dim 0
+    ```
+    A loss that cannot be taken in chunks after all is left whole, which a remark says.
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
 def ScatterGradientsPass : OrderedPass<"dist-scatter-gradients"> {
   let summary = "Scatters gradients where the backward makes them, unit by unit";
   let description = [{

@@ -91,4 +91,6 @@ void parallel::buildSplitPipeline(OpPassManager &pm) {
   pm.addPass(createRingAttentionPass());
   // Now that every sum is a collective, and gradients are still marked.
   pm.addPass(createCompressGradientsPass());
+  // On one rank's rows, when all that moves them is seen.
+  pm.addPass(createChunkLossPass());
 }

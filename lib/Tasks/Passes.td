@@ -20,9 +20,11 @@ def SplitTasksPass : Pass<"local-split-tasks", "::mlir::ModuleOp"> {
     - `forward` (per micro-batch): what the outputs need that are no update's, and
       what no gradient is made of and the forward has all of, such as a mean of
       activations for a running statistic: activations are not kept for it.
-    - `backward` (per micro-batch): the rest that differs between micro-batches. A
+    - `backward` (per micro-batch): the rest that differs between micro-batches, and
+      losses that are taken in chunks (`dist.loss_chunk`), with what is made of them:
+      their logits are not kept. A
       schedule may run it in two parts: `backward_input` makes what goes back to
-      other chunks, with all that this needs, `backward_weight` the rest. Of a chunk
+      other chunks, with all that this needs, and chunks of losses, `backward_weight` the rest. Of a chunk
       that sends nothing back, the first makes what more than one sum needs.
     - `update` (once): what comes after a `nn.gradient`, and what is left: terms
       of weights alone, too, though each micro-batch gathers the weights anew.

@@ -4,6 +4,8 @@
 
 #include "TaskHomes.h"
 
+#include "dialects/Dist/LossChunks.h"
+
 using namespace mlir;
 using namespace accel;
 using namespace accel::tasks;
@@ -35,7 +37,9 @@ void TaskHomes::splitBackward() {
     }
     // What is made of inputs alone is of every chunk that reads it.
     std::optional<int64_t> chunk = chunks.find(op.getResult(0));
-    if (isAwaited || (ofSeveral && chunk && !sending.contains(*chunk))) {
+    // A chunk of a loss is done with when its logits are, all of it.
+    if (isAwaited || op.hasAttr(dist::kLossChunkAttr) ||
+        (ofSeveral && chunk && !sending.contains(*chunk))) {
       homes[&op] = Home::BackwardInput;
     } else {
       homes[&op] = Home::BackwardWeight;

@@ -3,6 +3,7 @@
 
 #include "TaskHomes.h"
 
+#include "dialects/Dist/LossChunks.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/Update.h"
 
@@ -248,7 +249,8 @@ void TaskHomes::findForward() {
     auto home = homes.find(op);
     if (home != homes.end() && home->second == Home::Update)
       continue;
-    if (home != homes.end())
+    // Of a chunk of a loss the logits are there once, for the backward.
+    if (home != homes.end() && !op->hasAttr(dist::kLossChunkAttr))
       home->second = Home::Forward;
     llvm::append_range(work, op->getOperands());
   }
@@ -268,6 +270,14 @@ void TaskHomes::findForward() {
     home->second = Home::Update;
     reported.insert(&op);
   }
+  // Then its loss, and what is made of it, comes with them.
+  for (Operation &op : entry.front().without_terminator())
+    if (auto home = homes.find(&op);
+        home != homes.end() && home->second == Home::Forward &&
+        llvm::any_of(op.getOperands(), [&](Value operand) {
+          return getHome(skipFree(operand)) == Home::Backward;
+        }))
+      home->second = Home::Backward;
   placeStatistics();
   // So is what is made for the update alone, but for gradients: whether the
   // loss is finite is asked after the last backward, and no backward waits for
@@ -275,7 +285,8 @@ void TaskHomes::findForward() {
   for (Operation &op : llvm::reverse(entry.front().without_terminator()))
     if (auto home = homes.find(&op);
         home != homes.end() && home->second == Home::Backward &&
-        !op.use_empty() && llvm::all_of(op.getUsers(), [&](Operation *user) {
+        !op.hasAttr(dist::kLossChunkAttr) && !op.use_empty() &&
+        llvm::all_of(op.getUsers(), [&](Operation *user) {
           return homes.lookup(user) == Home::Update &&
                  !isa<nn::GradientOp, dist::AccumulateOp>(user);
         }))

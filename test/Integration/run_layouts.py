@@ -79,6 +79,8 @@ class Model:
         self.file, self.inputs, self.work = folder / "model.onnx", folder / "inputs", work
         if not self.inputs.is_dir():
             self.inputs = folder / "test_data_set_0"
+        if not self.inputs.is_dir():
+            self.inputs = folder.parent / "inputs"
         self.dims, self.batch = bindings(self.file, self.inputs)
         self.dims += tensorfiles.folded_flags(self.file)
         (self.loss, _), *_ = tensorfiles.graph_values(self.file)[1]

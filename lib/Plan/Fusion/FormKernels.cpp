@@ -4,6 +4,7 @@
 #include "KernelGroups.h"
 
 #include "dialects/Dist/Dist.h"
+#include "dialects/Dist/LossChunks.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Plan/Passes.h"
@@ -214,8 +215,9 @@ struct FormKernelsPass : impl::FormKernelsPassBase<FormKernelsPass> {
       Operation *clone = builder.clone(*op, mapping);
       // Which of many an op was does not change what it computes: the kernels
       // of all blocks of a model are one.
-      for (StringRef origin : {dist::kInstanceAttr, dist::kUnitAttr,
-                               dist::kInsertedByAttr, dist::kRecomputedAttr})
+      for (StringRef origin :
+           {dist::kInstanceAttr, dist::kUnitAttr, dist::kInsertedByAttr,
+            dist::kRecomputedAttr, dist::kLossChunkAttr})
         clone->removeDiscardableAttr(origin);
     }
     SmallVector<Value> results;

@@ -4,6 +4,7 @@
 
 #include "KernelGroups.h"
 
+#include "dialects/Dist/LossChunks.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "lib/Plan/Lower/GemmAccumulate.h"
 #include "lib/Plan/Lower/GemmBias.h"
@@ -66,7 +67,7 @@ bool KernelGroups::isCloned(Operation *op) const {
 bool KernelGroups::isEpilogue(Operation *op) const {
   if (matchGemmBias(op, target) || matchGemmWiden(op, target))
     return true;
-  // Adds to a state, or casts for that.
+  // Adds to a state or to other products, or casts for that.
   if (isa<nn::CastOp>(op) && op->hasOneUse())
     op = *op->user_begin();
   return matchGemmAccumulate(op, target).has_value();
@@ -231,6 +232,12 @@ static SmallVector<int64_t> getRowCandidates(const KernelGroup &group,
 }
 
 bool KernelGroups::chooseRows(KernelGroup &group) const {
+  // A kernel of several chunks of a loss would keep the logits of all.
+  auto getChunk = [](Operation *op) {
+    return op->getAttr(dist::kLossChunkAttr);
+  };
+  if (!llvm::all_equal(llvm::map_range(group.members, getChunk)))
+    return false;
   SmallVector<Value> outputs = getOutputs(group);
   if (outputs.empty()) // dead: any reader would have made it an output
     outputs.append(group.members.back()->result_begin(),

@@ -1,8 +1,9 @@
-// Recognises sums of products over micro-batches: gemm libraries add to what
-// they find while they store.
+// Recognises sums of products over micro-batches, and over chunks of rows: gemm
+// libraries add to what they find while they store.
 
 #include "GemmAccumulate.h"
 
+#include "dialects/Dist/LossChunks.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -20,6 +21,23 @@ static bool isNewValue(Value sum, BlockArgument argument) {
   return state && task.getResultAttr(result, nn::kStateAttr) == state;
 }
 
+/// Whether a value is a sum of chunks so far, or the first of them: a product
+/// of its own, perhaps widened, or one that others were added to.
+static bool isSumSoFar(Value value, const Target &target) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !value.hasOneUse() || !op->hasAttr(dist::kLossChunkAttr))
+    return false;
+  if (isa<nn::AddOp>(op))
+    return matchGemmAccumulate(op, target).has_value();
+  if (auto cast = dyn_cast<nn::CastOp>(op))
+    return target.hasEpilogue(Epilogue::Widen) &&
+           cast.getType().getElementType().isF32() &&
+           cast.getInput().getType().getElementType().isBF16() &&
+           cast.getInput().hasOneUse() &&
+           cast.getInput().getDefiningOp<nn::MatmulOp>();
+  return isa<nn::MatmulOp>(op);
+}
+
 std::optional<GemmAccumulate>
 accel::plan::matchGemmAccumulate(Operation *op, const Target &target) {
   if (!target.hasEpilogue(Epilogue::Accumulate))
@@ -30,7 +48,8 @@ accel::plan::matchGemmAccumulate(Operation *op, const Target &target) {
   for (auto [old, term] : {std::pair(add.getLhs(), add.getRhs()),
                            std::pair(add.getRhs(), add.getLhs())}) {
     auto state = dyn_cast<BlockArgument>(old);
-    if (!state || !state.hasOneUse() || !isNewValue(add, state))
+    if (state ? !state.hasOneUse() || !isNewValue(add, state)
+              : !isSumSoFar(old, target))
       continue;
     if (term.getType().getElementType().isBF16())
       continue; // sums are at least as wide as f32
@@ -43,8 +62,9 @@ accel::plan::matchGemmAccumulate(Operation *op, const Target &target) {
       product = cast.getInput();
     }
     auto matmul = product.getDefiningOp<nn::MatmulOp>();
-    if (matmul && product.hasOneUse())
-      return GemmAccumulate{matmul, cast, state};
+    if (matmul && product.hasOneUse() &&
+        (state || old.getDefiningOp()->isBeforeInBlock(matmul)))
+      return GemmAccumulate{matmul, cast, old};
   }
   return std::nullopt;
 }

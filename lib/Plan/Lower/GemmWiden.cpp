@@ -3,14 +3,18 @@
 
 #include "GemmWiden.h"
 
+#include "GemmAccumulate.h"
 #include "dialects/Dist/Dist.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
 using namespace accel;
+using namespace accel::plan;
 
-static bool takesAsItIs(OpOperand &use) {
+static bool takesAsItIs(OpOperand &use, const Target &target) {
   Operation *reader = use.getOwner();
+  if (auto sum = matchGemmAccumulate(reader, target))
+    return sum->onto == use.get();
   if (auto scatter = dyn_cast<nn::ScatterAddOp>(reader))
     return use.get() == scatter.getInit() && use.get() != scatter.getUpdates();
   // A call is of a kernel that was formed without the cast.
@@ -25,7 +29,8 @@ nn::MatmulOp accel::plan::matchGemmWiden(Operation *op, const Target &target) {
       !cast.getInput().getType().getElementType().isBF16() ||
       !cast.getInput().hasOneUse())
     return {};
-  if (!llvm::all_of(cast->getUses(), takesAsItIs))
+  if (!llvm::all_of(cast->getUses(),
+                    [&](OpOperand &use) { return takesAsItIs(use, target); }))
     return {};
   return cast.getInput().getDefiningOp<nn::MatmulOp>();
 }

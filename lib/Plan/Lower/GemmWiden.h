@@ -12,9 +12,9 @@ namespace accel::plan {
 /// memory instead of its own result; null if there is none. Nothing else reads
 /// the product, and what reads the cast is no kernel that would rather read
 /// half the bytes and cast on the way: it leaves the task, goes to other ranks,
-/// or is a table that slices are added to in place. Not rounding to bf16 first
-/// is closer to the exact sum, not farther. Null, too, where the target
-/// does not widen.
+/// is a table that slices are added to in place, or a sum so far that a product
+/// is added to. Not rounding to bf16 first is closer to the exact sum, not
+/// farther. Null, too, where the target does not widen.
 nn::MatmulOp matchGemmWiden(mlir::Operation *op, const Target &target);
 
 } // namespace accel::plan

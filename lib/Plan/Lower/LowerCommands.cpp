@@ -79,17 +79,19 @@ LogicalResult Lowering::lowerMatmul(nn::MatmulOp op) {
     written = cast->getResult(0);
     loc = FusedLoc::get(op.getContext(), {loc, cast->getLoc()});
   }
-  // and the sum with a state.
+  // and the sum with a state, or with other products.
   std::optional<GemmAccumulate> accumulated;
   if (!bias && reader) {
     Operation *sum = *op->user_begin();
     if (auto cast = dyn_cast<nn::CastOp>(sum); cast && cast->hasOneUse())
       sum = *cast->user_begin();
     accumulated = matchGemmAccumulate(sum, target);
+    if (accumulated && accumulated->matmul != op)
+      accumulated.reset(); // it is what the other product adds to
     if (accumulated) {
       written = sum->getResult(0);
       loc = FusedLoc::get(op.getContext(), {loc, sum->getLoc()});
-      places[written] = getPlace(accumulated->state);
+      places[written] = getPlace(accumulated->onto);
       if (accumulated->cast)
         places[accumulated->cast] = places[written];
     }

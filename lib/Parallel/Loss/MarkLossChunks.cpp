@@ -1,0 +1,188 @@
+// Decides which losses are taken in chunks, and in how many.
+
+#include "LossRows.h"
+#include "dialects/Accel/NodeNames.h"
+#include "dialects/Dist/LossChunks.h"
+#include "dialects/Interfaces/Cost.h"
+#include "dialects/Interfaces/KernelSource.h"
+#include "dialects/NN/Entry.h"
+#include "lib/Cost/Decision.h"
+#include "lib/Parallel/Passes.h"
+#include "lib/Parallel/States/GradientOps.h"
+
+using namespace mlir;
+
+namespace accel::parallel {
+#define GEN_PASS_DEF_MARKLOSSCHUNKSPASS
+#include "lib/Parallel/Passes.h.inc"
+
+/// Rows of a chunk at least: the sum that is the weight's gradient is read and
+/// written once a chunk, 8 bytes an element, for 2 operations a row.
+static constexpr int64_t kLeastRows = 512;
+/// Bytes of logits and their gradient that are worth it, at least, and the part
+/// of what is kept beside them that they are.
+static constexpr int64_t kLeastBytes = int64_t(32) << 20, kPart = 8;
+
+namespace {
+/// A head, on one rank and for one micro-batch.
+struct Head {
+  nn::MatmulOp product;
+  SmallVector<int64_t> shape; ///< of its result
+  int64_t inner;              ///< columns of what it reads
+  int64_t bytes;              ///< of logits
+  int64_t kept = 0;           ///< of all that is kept beside them
+
+  int64_t countRows() const {
+    return ShapedType::getNumElements(ArrayRef(shape).drop_back());
+  }
+};
+
+struct MarkLossChunksPass : impl::MarkLossChunksPassBase<MarkLossChunksPass> {
+  using Base::Base;
+
+  void runInOrder() override {
+    func::FuncOp step = nn::findEntry(getOperation(), nn::EntryKind::step);
+    int64_t wanted = 0;
+    if (chunks != "auto" && chunks != "none" &&
+        (StringRef(chunks).getAsInteger(10, wanted) || wanted < 2)) {
+      getOperation().emitError() << "expected 'auto', 'none' or a number of "
+                                    "chunks from 2 on, found '"
+                                 << chunks << "'";
+      return signalPassFailure();
+    }
+    if (!step || chunks == "none")
+      return;
+    mesh = dist::MeshOp::of(getOperation());
+    for (auto loss : step.front().getOps<nn::CrossEntropyOp>()) {
+      std::string why;
+      std::optional<Head> head = findHead(step, loss, why);
+      int64_t count = head ? wanted ? wanted : choose(*head, why) : 1;
+      if (head && count > 1 && !canChunk(*head, count, why))
+        count = 1;
+      if (wanted && count == 1) {
+        loss.emitError() << "expected a loss whose rows can be taken in "
+                         << wanted << " chunks (loss_chunks), found one where "
+                         << why << ": say 'auto', 'none' or another number";
+        return signalPassFailure();
+      }
+      if (count > 1)
+        head->product->setAttr(dist::kLossChunksAttr,
+                               Builder(&getContext()).getI64IntegerAttr(count));
+      if (head)
+        tell(loss, *head, count, why);
+    }
+  }
+
+private:
+  int64_t countRanks(Type type, unsigned dim) {
+    auto sharding = dist::ShardingAttr::of(type);
+    return sharding ? mesh.getGroupSize(sharding.getDims()[dim]) : 1;
+  }
+
+  /// Of one rank and micro-batch.
+  int64_t countBytes(Type type) {
+    int64_t bytes = getTensorBytes(type);
+    for (int64_t dim = 0; dim < cast<RankedTensorType>(type).getRank(); ++dim)
+      bytes /= countRanks(type, dim);
+    return bytes;
+  }
+
+  std::optional<Head> findHead(func::FuncOp step, nn::CrossEntropyOp loss,
+                               std::string &why) {
+    nn::MatmulOp product = parallel::findHead(loss, why);
+    if (!product)
+      return std::nullopt;
+    RankedTensorType type = product.getType(),
+                     from = product.getLhs().getType();
+    int64_t rank = type.getRank();
+    if (countRanks(type, rank - 1) > 1) {
+      why = "ranks split the classes";
+      return std::nullopt;
+    }
+    Head head{product, {}, from.getShape().back(), countBytes(type)};
+    for (int64_t dim = 0; dim < rank; ++dim)
+      head.shape.push_back(type.getDimSize(dim) / countRanks(type, dim));
+    // What as large as logits is made of them, or would not be kept.
+    GradientOps ops(step);
+    llvm::DenseSet<Value> counted;
+    for (Operation *op : ops.backward)
+      for (Value operand : op->getOperands()) {
+        Operation *made = operand.getDefiningOp();
+        while (made && isView(made))
+          made = (operand = made->getOperand(0)).getDefiningOp();
+        if (made && ops.forward.contains(made) && made != product &&
+            made->getNumOperands() > 0 &&
+            !made->hasAttr(dist::kRecomputeAttr) && isVarying(operand) &&
+            2 * countBytes(operand.getType()) < head.bytes &&
+            counted.insert(operand).second)
+          head.kept += countBytes(operand.getType());
+      }
+    return head;
+  }
+
+  /// Whether a batch splits it: weights, and what is made of them, are there
+  /// anyway.
+  static bool isVarying(Value value) {
+    return cast<RankedTensorType>(value.getType()).getRank() > 1;
+  }
+
+  /// How many chunks are worth it; 1, and why, if none.
+  int64_t choose(const Head &head, std::string &why) {
+    if (2 * head.bytes < kLeastBytes || 2 * head.bytes < head.kept / kPart) {
+      why = "logits are not among what makes the peak";
+      return 1;
+    }
+    int64_t most =
+        std::min<int64_t>(head.countRows() / kLeastRows,
+                          llvm::divideCeil(head.shape.back(), head.inner));
+    for (int64_t count = most; count > 1; --count)
+      if (canChunk(head, count, why))
+        return count;
+    if (most < 2)
+      why = "chunks would have few rows";
+    return 1;
+  }
+
+  bool canChunk(const Head &head, int64_t count, std::string &why) {
+    why = "the first dimension of the logits is no multiple of that (" +
+          std::to_string(head.shape.front()) + ")";
+    std::optional<unsigned> dim = LossRows::findDim(head.shape, count);
+    return dim && LossRows::findAlong(head.product, *dim, why);
+  }
+
+  void tell(nn::CrossEntropyOp loss, const Head &head, int64_t count,
+            StringRef why) {
+    if (!cost::isAskedForDecisions(getOperation()))
+      return;
+    auto describe = [&](int64_t number) -> cost::Alternative {
+      return {number == 1 ? "whole" : std::to_string(number) + " chunks",
+              std::nullopt, 2 * head.bytes / number,
+              std::to_string(head.countRows() / number) +
+                  " rows of logits, and their gradient, at once"};
+    };
+    cost::Decision decision{"loss", getNodeName(loss), describe(count), {}, ""};
+    if (count > 1)
+      decision.others = {describe(1)};
+    decision.reason =
+        chunks != "auto" ? "loss_chunks"
+        : count > 1 ? std::to_string(head.kept) + " bytes are kept beside them"
+                    : why.str();
+    cost::tell(getOperation(), decision);
+  }
+
+  static std::string getNodeName(Operation *op) {
+    std::string name;
+    forEachName(
+        op->getLoc(),
+        [&](StringRef node) {
+          if (name.empty())
+            name = node;
+        },
+        [](StringRef) {});
+    return name.empty() ? "step" : name;
+  }
+
+  dist::MeshOp mesh;
+};
+} // namespace
+} // namespace accel::parallel
