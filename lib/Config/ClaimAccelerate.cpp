@@ -2,6 +2,7 @@
 // itself.
 
 #include "lib/Config/ClaimFile.h"
+#include "lib/Config/ClaimOffload.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -278,11 +279,13 @@ void accel::config::claimAccelerate(const File &file, bool hasDeepSpeedFile,
   });
   if (type.value == "FSDP") {
     claimFsdp(file, ledger, layout);
+    claimOffload(file, "fsdp_config.", ledger);
   } else if (type.value == "DEEPSPEED") {
     if (readsPlugin)
       claimPlugin(file, ledger);
   } else if (type.value == "MEGATRON_LM") {
     claimMegatronPlugin(file, ledger, layout);
+    claimOffload(file, "megatron_lm_config.", ledger);
   } else {
     ledger.claim("zero_stage", type, "0");
   }

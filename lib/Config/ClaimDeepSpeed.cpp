@@ -3,6 +3,7 @@
 #include "lib/Autodiff/UpdateRule.h"
 #include "lib/Config/ClaimFile.h"
 #include "lib/Config/ClaimMuon.h"
+#include "lib/Config/ClaimOffload.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -311,6 +312,8 @@ Error accel::config::claimDeepSpeed(File &file, Ledger &ledger) {
           file.get("pipeline.activation_checkpoint_interval");
       layers && layers->value != "0")
     ledger.claim("recompute", *layers, "full:uniform:" + layers->value);
+  claimOffload(file, "zero_optimization.", ledger);
+  claimOffloadRatio(file, ledger);
   Claims claims(file, ledger);
   Error errors = joinErrors(claims.zero(), claims.precision());
   claims.tensorParallel();

@@ -3,6 +3,7 @@
 
 #include "lib/Config/ClaimFile.h"
 #include "lib/Config/ClaimMuon.h"
+#include "lib/Config/ClaimOffload.h"
 #include "lib/Config/ClaimRecompute.h"
 
 #include "llvm/ADT/StringSwitch.h"
@@ -393,6 +394,8 @@ Error accel::config::claimMegatron(File &file, Ledger &ledger, Layout &layout) {
   layout.layersOfChunk =
       copy(file.get("--num-layers-per-virtual-pipeline-stage"));
   layout.layers = copy(file.get("--num-layers"));
+  claimOffload(file, "--", ledger);
+  claimOffloadRatio(file, ledger);
   Claims claims(file, ledger);
   claims.sequences();
   claims.zero();

@@ -76,7 +76,7 @@ static constexpr Key kKeys[] = {
     noted("zero_allow_untested_optimizer", "bool|auto", "false",
           "any optimizer's state can be sharded"),
     noted("zero_force_ds_cpu_optimizer", "bool", "true",
-          "read where moments are offloaded"),
+          "updates are computed on the device"),
     later("zenflow", "mapping", "{}", "ZenFlow").unless("{}"),
     noted("allgather_size", "count>=0", "500000000",
           "gathers are bounded by the gather unit")

@@ -14,12 +14,15 @@ static constexpr Key kKeys[] = {
          "what dp_shard, cp and sp share: 1 moments, 2 and gradients, 3 and "
          "parameters")
         .sets("zero_stage"),
-    noted("offload_optimizer_device", "none,cpu,nvme|null", "none",
-          "moments are in the memory of the CPU already")
-        .only("cpu|none|null"),
-    noted("offload_param_device", "none,cpu,nvme|null", "none",
-          "parameters are in the memory of the CPU already")
-        .only("cpu|none|null"),
+    done("offload_optimizer_device", "none,cpu,nvme|null", "none",
+         "offload.optimizer: cpu keeps the optimizer's states in the host's "
+         "memory")
+        .only("cpu|none|null")
+        .sets("offload.optimizer"),
+    done("offload_param_device", "none,cpu,nvme|null", "none",
+         "offload.parameters: cpu keeps the parameters in the host's memory")
+        .only("cpu|none|null")
+        .sets("offload.parameters"),
     later("offload_optimizer_nvme_path", "string|null", "none",
           "moments on disk")
         .unless("none|null")

@@ -27,12 +27,11 @@ static constexpr Key kKeys[] = {
          "fsdp_version 1 a strategy")
         .beware("with fsdp_version 1 it is what the questionnaire writes, and "
                 "the launch runs FULL_SHARD whatever it says"),
-    noted("fsdp_offload_params", "flag|null", "false",
-          "parameters, gradients and moments are in the memory of the CPU "
-          "already"),
+    done("fsdp_offload_params", "flag|null", "false",
+         "true: offload.parameters and offload.optimizer cpu; gradients stay "
+         "on the device"),
     noted("fsdp_cpu_offload", "flag|null", "false",
-          "parameters, gradients and moments are in the memory of the CPU "
-          "already")
+          "fsdp_offload_params says it")
         .beware("printed in the guide of transformers; nothing reads it: the "
                 "key is fsdp_offload_params"),
     noted("fsdp_auto_wrap_policy",

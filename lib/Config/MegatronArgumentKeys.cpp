@@ -113,8 +113,9 @@ static constexpr Key kKeys[] = {
          "chunk"),
     done("--recompute-num-layers", "int>=1", "null",
          "recompute full: how many layers"),
-    noted("--optimizer-cpu-offload", "switch", "false",
-          "moments are in the memory of the CPU already"),
+    done("--optimizer-cpu-offload", "switch", "false",
+         "true: offload.optimizer cpu")
+        .orSet("offload.optimizer"),
     // The update.
     done("--optimizer", "adam,sgd,muon,dist_muon,lion,soap,adaptive_muon",
          "adam",

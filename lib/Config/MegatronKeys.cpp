@@ -47,10 +47,10 @@ static constexpr Key kKeys[] = {
           "masking the loss at the ends of documents: labels of -100 say it")
         .unless("false|null")
         .beware("\"false\" is parsed as true"),
-    noted("megatron_lm_optimizer_cpu_offload", "flag|null", "false",
-          "moments are in the memory of the CPU already"),
+    done("megatron_lm_optimizer_cpu_offload", "flag|null", "false",
+         "true: offload.optimizer cpu"),
     noted("megatron_lm_overlap_cpu_optimizer_d2h_h2d", "flag|null", "false",
-          "read where moments are offloaded"),
+          "copies go on beside the computation always"),
     later("megatron_lm_use_precision_aware_optimizer", "flag|null", "false",
           "moments in narrower types")
         .unless("false|null"),

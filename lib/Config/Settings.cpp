@@ -70,6 +70,8 @@ static constexpr NamedSetting kSettings[] = {
            "memory"),
     ofPass("offload.parameters", "none,cpu",
            "where the parameters lie: on the device, or in the host's memory"),
+    ofPass("offload.ratio", "number>=0",
+           "the part of the optimizer's states that the host has, in bytes"),
     ofPass("offload.buffer_count", "int>=1",
            "offloaded states that the device holds at once"),
     ofPass("sharding.strict", "bool",

@@ -31,24 +31,23 @@ static constexpr Key kZero[] = {
           "the norm is computed where clipping needs it"),
     noted("load_from_fp32_weights", "bool", "true", "weights are float32"),
     noted("elastic_checkpoint", "bool", "false", "any layout loads any layout"),
-    noted("offload_param", "%offload_param|null", "null",
-          "parameters are in the memory of the CPU already"),
-    noted("offload_optimizer", "%offload_optimizer|null", "null",
-          "moments are in the memory of the CPU already"),
+    done("offload_param", "%offload_param|null", "null",
+         "parameters in the host's memory"),
+    done("offload_optimizer", "%offload_optimizer|null", "null",
+         "the optimizer's states in the host's memory"),
     later("zenflow", "mapping|null", "null", "ZenFlow").unless("{}|null"),
     noted("sub_group_size", "count>=0", "1000000000",
           "updates are fused by the compiler"),
-    noted("cpu_offload", "bool|null", "null",
-          "moments are in the memory of the CPU already")
+    done("cpu_offload", "bool|null", "null", "true: offload.optimizer cpu")
         .beware("deprecated: offload_optimizer"),
-    noted("cpu_offload_param", "bool|null", "null",
-          "parameters are in the memory of the CPU already")
+    done("cpu_offload_param", "bool|null", "null",
+         "true: offload.parameters cpu")
         .beware("deprecated: offload_param"),
-    noted("cpu_offload_params", "bool|null", "null",
-          "parameters are in the memory of the CPU already")
+    done("cpu_offload_params", "bool|null", "null",
+         "true: offload.parameters cpu")
         .beware("deprecated: offload_param"),
     noted("cpu_offload_use_pin_memory", "bool|null", "null",
-          "read where states are offloaded")
+          "the target says what memory is copied from")
         .beware("deprecated"),
     noted(
         "stage3_prefetch_bucket_size", "count>=0|auto", "50000000",
@@ -132,39 +131,55 @@ static constexpr Key kZero[] = {
 };
 
 static constexpr Key kOffloadParam[] = {
-    noted("device", "none,cpu,nvme|auto|null", "none",
-          "parameters are in the memory of the CPU already")
-        .only("cpu|none|auto|null"),
+    done("device", "none,cpu,nvme|auto|null", "none",
+         "offload.parameters: cpu keeps the parameters in the host's memory")
+        .only("cpu|none|auto|null")
+        .sets("offload.parameters"),
     later("nvme_path", "string|null", "null", "parameters on disk")
         .unless("null|none|auto|/local_nvme")
         .beware("Accelerate never fills auto from its own file"),
     noted("buffer_count", "count>=0", "5",
-          "read where parameters are offloaded"),
+          "read where states are offloaded to disk"),
     noted("buffer_size", "count>=0|auto", "100000000",
-          "read where parameters are offloaded"),
+          "read where states are offloaded to disk"),
     noted("max_in_cpu", "count>=0", "1000000000",
-          "read where parameters are offloaded"),
-    noted("pin_memory", "bool", "true", "read where parameters are offloaded"),
+          "read where states are offloaded to disk"),
+    noted("pin_memory", "bool", "true",
+          "the target says what memory is copied from"),
 };
 
 static constexpr Key kOffloadOptimizer[] = {
-    noted("device", "none,cpu,nvme|auto|null", "none",
-          "moments are in the memory of the CPU already")
-        .only("cpu|none|auto|null"),
+    done("device", "none,cpu,nvme|auto|null", "none",
+         "offload.optimizer: cpu keeps the optimizer's states in the host's "
+         "memory")
+        .only("cpu|none|auto|null")
+        .sets("offload.optimizer"),
     later("nvme_path", "string|null", "null", "moments on disk")
         .unless("null|none|auto|/local_nvme")
         .beware("Accelerate never fills auto from its own file"),
-    noted("buffer_count", "count>=0", "4", "read where moments are offloaded"),
-    noted("pin_memory", "bool", "true", "read where moments are offloaded"),
-    noted("pipeline", "bool", "false", "read where moments are offloaded"),
-    noted("pipeline_read", "bool", "false", "read where moments are offloaded"),
+    noted("buffer_count", "count>=0", "4",
+          "read where states are offloaded to disk")
+        .beware("of states on the CPU nothing reads it: offload.buffer_count "
+                "bounds what is staged"),
+    noted("pin_memory", "bool", "true",
+          "the target says what memory is copied from"),
+    noted("pipeline", "bool", "false",
+          "copies go on beside the computation always"),
+    noted("pipeline_read", "bool", "false",
+          "copies go on beside the computation always"),
     noted("pipeline_write", "bool", "false",
-          "read where moments are offloaded"),
-    noted("fast_init", "bool", "false", "read where moments are offloaded"),
-    noted("ratio", "number>=0", "1.0", "read where moments are offloaded"),
-    noted("super_offload", "bool", "false", "read where moments are offloaded"),
+          "copies go on beside the computation always"),
+    noted("fast_init", "bool", "false",
+          "states are made where they lie always"),
+    done("ratio", "number>=0", "1.0",
+         "offload.ratio: the part of the states' bytes that the host has")
+        .orSet("offload.ratio")
+        .beware("DeepSpeed counts in groups of sub_group_size numbers: of a "
+                "smaller model any ratio above 0 means all"),
+    noted("super_offload", "bool", "false",
+          "updates are computed on the device"),
     noted("cpuadam_cores_perc", "number>=0", "0.8",
-          "read where moments are offloaded"),
+          "updates are computed on the device"),
 };
 
 static constexpr Key kLeafModule[] = {

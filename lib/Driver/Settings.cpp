@@ -148,6 +148,8 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into {
        return {o.plan.offloaded.parameters, "none,cpu"};
      }},
+    {"offload.ratio",
+     [](PhaseOptions &o) -> Into { return o.plan.offloaded.ratio; }},
     {"offload.buffer_count",
      [](PhaseOptions &o) -> Into { return o.plan.offload.bufferCount; }},
     {"sharding.strict", [](PhaseOptions &o) -> Into { return o.place.strict; }},
@@ -200,6 +202,10 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
                              "expected 'offload.optimizer=cpu' or "
                              "'offload.parameters=cpu' with '" +
                                  name + "', found 'none'");
+  if (name == "offload.ratio" && !offloaded.optimizer)
+    return createStringError(inconvertibleErrorCode(),
+                             "expected 'offload.optimizer=cpu' with '" + name +
+                                 "', found 'none'");
   if (!name.starts_with("power_sgd.") || options.wire.hook == "power_sgd")
     return Error::success();
   return createStringError(inconvertibleErrorCode(),

@@ -109,8 +109,9 @@ def MarkOffloadedPass : Pass<"plan-mark-offloaded", "::mlir::ModuleOp"> {
   let summary = "Says which states the host keeps";
   let description = [{
     With `optimizer` the states that the optimizer has of each parameter (moments,
-    averages), with `parameters` the parameters, frozen ones too. `plan-offload-states` obeys,
-    when commands are settled. Runs before forms are chosen: products do not pack what is
+    averages), with `parameters` the parameters, frozen ones too. Of a `ratio` below 1 the
+    optimizer's states in the order of the plan, until they have that part of their bytes: no
+    fewer, and no more than one state more. `plan-offload-states` obeys, when commands are settled. Runs before forms are chosen: products do not pack what is
     marked, since packed weights stay on the device.
 
     ```mlir
@@ -120,7 +121,8 @@ def MarkOffloadedPass : Pass<"plan-mark-offloaded", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"optimizer", "optimizer", "bool", "false", "The optimizer's states lie in the host's memory">,
-                 Option<"parameters", "parameters", "bool", "false", "The parameters lie in the host's memory">];
+                 Option<"parameters", "parameters", "bool", "false", "The parameters lie in the host's memory">,
+                 Option<"ratio", "ratio", "double", "1.0", "The part of the optimizer's states that does, in bytes, at most 1">];
 }
 
 def ChooseFormsPass : Pass<"plan-choose-forms", "::mlir::ModuleOp"> {

@@ -1,0 +1,21 @@
+// What files say of states in the host's memory.
+
+#ifndef ACCEL_LIB_CONFIG_CLAIMOFFLOAD_H
+#define ACCEL_LIB_CONFIG_CLAIMOFFLOAD_H
+
+#include "lib/Config/ClaimFile.h"
+
+namespace accel::config {
+
+/// Claims `offload.optimizer` and `offload.parameters` of the switches of
+/// FSDP, Megatron-LM and older versions of DeepSpeed, of those whose paths
+/// begin with `section`: what is off claims nothing.
+void claimOffload(const File &file, llvm::StringRef section, Ledger &ledger);
+
+/// Claims `offload.ratio` of what says it, where `--set` or the file offloads
+/// the optimizer's states; elsewhere it is marked as not read.
+void claimOffloadRatio(File &file, Ledger &ledger);
+
+} // namespace accel::config
+
+#endif // ACCEL_LIB_CONFIG_CLAIMOFFLOAD_H
