@@ -579,6 +579,9 @@ def MarkLossChunksPass : OrderedPass<"dist-mark-loss-chunks"> {
     the sum that is the weight's gradient, and with fewer rows that takes longer than
     the products. All of it is of one rank and one micro-batch.
 
+    With several micro-batches logits and their gradient must be larger than a gradient
+    of the weight, too, of which there is one more then.
+
     Chunks are of rows that follow each other: of sequences, or of one sequence. Left
     whole is a loss whose classes ranks split (`tp.vocabulary`); whose logits are an
     output, are moved between ranks, or are read by something that works across rows;

@@ -26,7 +26,7 @@ static constexpr int64_t kLeastBytes = int64_t(32) << 20, kPart = 8;
 namespace {
 /// A head, on one rank and for one micro-batch.
 struct Head {
-  nn::MatmulOp product;
+  mutable nn::MatmulOp product; ///< op handles are pointers
   SmallVector<int64_t> shape; ///< of its result
   int64_t inner;              ///< columns of what it reads
   int64_t bytes;              ///< of logits
@@ -102,28 +102,36 @@ private:
     Head head{product, {}, from.getShape().back(), countBytes(type)};
     for (int64_t dim = 0; dim < rank; ++dim)
       head.shape.push_back(type.getDimSize(dim) / countRanks(type, dim));
-    // What as large as logits is made of them, or would not be kept.
+    // Of weights, and of what is as large as logits, nothing more is kept.
     GradientOps ops(step);
-    llvm::DenseSet<Value> counted;
+    llvm::DenseSet<Value> ofInputs = findVarying(step), counted;
     for (Operation *op : ops.backward)
       for (Value operand : op->getOperands()) {
         Operation *made = operand.getDefiningOp();
         while (made && isView(made))
           made = (operand = made->getOperand(0)).getDefiningOp();
-        if (made && ops.forward.contains(made) && made != product &&
-            made->getNumOperands() > 0 &&
-            !made->hasAttr(dist::kRecomputeAttr) && isVarying(operand) &&
-            2 * countBytes(operand.getType()) < head.bytes &&
+        int64_t bytes = countBytes(operand.getType());
+        if (ops.forward.contains(made) && made != product &&
+            !made->hasAttr(dist::kRecomputeAttr) &&
+            ofInputs.contains(operand) && 2 * bytes < head.bytes &&
             counted.insert(operand).second)
-          head.kept += countBytes(operand.getType());
+          head.kept += bytes;
       }
     return head;
   }
 
-  /// Whether a batch splits it: weights, and what is made of them, are there
-  /// anyway.
-  static bool isVarying(Value value) {
-    return cast<RankedTensorType>(value.getType()).getRank() > 1;
+  /// What is made of inputs.
+  static llvm::DenseSet<Value> findVarying(func::FuncOp step) {
+    llvm::DenseSet<Value> varying;
+    for (BlockArgument argument : step.getArguments())
+      if (step.getArgAttr(argument.getArgNumber(), nn::kInputAttr))
+        varying.insert(argument);
+    for (Operation &op : step.front())
+      if (llvm::any_of(op.getOperands(), [&](Value operand) {
+            return varying.contains(operand);
+          }))
+        varying.insert(op.result_begin(), op.result_end());
+    return varying;
   }
 
   /// How many chunks are worth it; 1, and why, if none.
@@ -132,15 +140,24 @@ private:
       why = "logits are not among what makes the peak";
       return 1;
     }
-    int64_t most =
+    int64_t count =
         std::min<int64_t>(head.countRows() / kLeastRows,
                           llvm::divideCeil(head.shape.back(), head.inner));
-    for (int64_t count = most; count > 1; --count)
-      if (canChunk(head, count, why))
-        return count;
-    if (most < 2)
+    if (count < 2) {
       why = "chunks would have few rows";
-    return 1;
+      return 1;
+    }
+    while (count > 1 && !LossRows::findDim(head.shape, count))
+      --count;
+    // A micro-batch adds what its chunks have added up to that of those before.
+    int64_t saved =
+        2 * head.bytes - 2 * head.bytes / std::max<int64_t>(1, count);
+    if (mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1) > 1 &&
+        saved <= getTensorBytes(head.product.getRhs().getType())) {
+      why = "a gradient of the weight is as large";
+      return 1;
+    }
+    return canChunk(head, count, why) ? count : 1;
   }
 
   bool canChunk(const Head &head, int64_t count, std::string &why) {
