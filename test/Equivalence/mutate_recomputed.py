@@ -1,16 +1,18 @@
-"""Spoils what a local program computes again, one change of an op at a time, and asserts that the proof refuses each,
+"""Spoils what a local program computes again, or in chunks, one change of an op at a time, and asserts that the proof refuses each,
 or that the program it accepts computes the same bits: clones that read another value of the same type (of another
 layer, another mask, the value before), other numbers, other ops.
 
-usage: mutate_recomputed.py decided.mlir train.mlir WORK least
+usage: mutate_recomputed.py decided.mlir train.mlir WORK least [attribute]
 
-Ops of decided.mlir called %l0…, %l1… are computed again with their layer. least: how many mutants there must be."""
+Ops of decided.mlir called %l0…, %l1… are computed again with their layer. least: how many mutants there must be.
+attribute: what the ops to spoil carry, dist.recomputed if it is not said."""
 import pathlib
 import re
 import subprocess
 import sys
 
 decided, train, work, least = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]), int(sys.argv[4])
+ATTRIBUTE = sys.argv[5] if len(sys.argv) > 5 else "dist.recomputed"
 OTHERS = {"nn.add": "nn.sub", "nn.mul": "nn.add", "nn.tanh": "nn.sigmoid", "nn.sigmoid": "nn.tanh",
           "compare lt": "compare ge", "gelu tanh": "gelu"}
 
@@ -72,7 +74,7 @@ def mutants(lines):
             types.update({(function, name): type
                           for name, type in re.findall(r"(%[\w.]+): (tensor<[^>]*>)", line)})
     for number, line in enumerate(lines):
-        if "dist.recomputed" not in line:
+        if ATTRIBUTE not in line:
             continue
         function = functions[number]
 
@@ -91,7 +93,7 @@ def mutants(lines):
         for word, other in OTHERS.items():
             if f"{word} " in rest:
                 yield f"{line.strip()} is {other}", changed(f"{name} = {rest.replace(f'{word} ', f'{other} ', 1)}")
-        for number_in in re.findall(r"epsilon [\d.eE+-]+|dims? \[?\d", rest):
+        for number_in in re.findall(r"epsilon [\d.eE+-]+|dims? \[?\d|starts \[\d", rest):
             what, _, value = number_in.rpartition(" ")
             other = "1.0" if what == "epsilon" else value.replace("1", "0") if "1" in value else value.replace("0", "1")
             yield f"{line.strip()} with {what} {other}", changed(line.replace(number_in, f"{what} {other}", 1))
@@ -106,7 +108,7 @@ def main():
         sys.exit(done.stderr)
     # Names are numbers where a program is only read and printed.
     lines = statements(run(["acc-opt", local]).stdout)
-    again = sum("dist.recomputed" in line for line in lines)
+    again = sum(ATTRIBUTE in line for line in lines)
     assert prove("\n".join(lines)) is None, "the program itself is refused"
     expected = weights("\n".join(lines))
     refused = same = count = 0
@@ -118,7 +120,7 @@ def main():
             same += 1
         else:
             sys.exit(f"accepted, and computes something else: {what}")
-    print(f"{again} ops computed again, {count} mutants: {refused} refused, {same} that compute the same")
+    print(f"{again} ops {ATTRIBUTE}, {count} mutants: {refused} refused, {same} that compute the same")
     sys.exit(count < least)
 
 

@@ -27,10 +27,10 @@ namespace {
 /// A head, on one rank and for one micro-batch.
 struct Head {
   mutable nn::MatmulOp product; ///< op handles are pointers
-  SmallVector<int64_t> shape; ///< of its result
-  int64_t inner;              ///< columns of what it reads
-  int64_t bytes;              ///< of logits
-  int64_t kept = 0;           ///< of all that is kept beside them
+  SmallVector<int64_t> shape;   ///< of its result
+  int64_t inner;                ///< columns of what it reads
+  int64_t bytes;                ///< of logits
+  int64_t kept = 0;             ///< of all that is kept beside them
 
   int64_t countRows() const {
     return ShapedType::getNumElements(ArrayRef(shape).drop_back());
