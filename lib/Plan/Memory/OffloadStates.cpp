@@ -49,15 +49,21 @@ struct Stay {
   }
 };
 
-/// The offloaded states, and in which space each was, which it is staged in.
-using Spaces = llvm::MapVector<BufferOp, Space>;
+/// Of an offloaded state, the space where it was, which it is staged in, and
+/// the location of what it stages: that of the state, which says its layer.
+struct Origin {
+  Space space;
+  Location loc;
+};
+using Origins = llvm::DenseMap<BufferOp, Origin>;
 
 /// One body.
 class Offload {
 public:
   /// `most` states are staged at once; 0: those of two commands.
-  Offload(BodyOp body, BufferTable &buffers, const Spaces &spaces, size_t most)
-      : body(body), buffers(buffers), spaces(spaces), most(most),
+  Offload(BodyOp body, BufferTable &buffers, const Origins &origins,
+          size_t most)
+      : body(body), buffers(buffers), origins(origins), most(most),
         copies(body, "offload", "plan-offload-states") {}
 
   void run() {
@@ -86,7 +92,7 @@ private:
   }
   BufferOp findState(ViewAttr view) const {
     BufferOp buffer = buffers.lookup(view);
-    return spaces.contains(buffer) ? buffer : BufferOp();
+    return origins.contains(buffer) ? buffer : BufferOp();
   }
   bool isMoved(Operation *op) const;
   static ViewAttr getWhole(BufferOp buffer, ViewAttr like);
@@ -94,7 +100,7 @@ private:
 
   BodyOp body;
   BufferTable &buffers;
-  const Spaces &spaces;
+  const Origins &origins;
   size_t most;
   CopyStream copies;
   std::vector<User> users;
@@ -204,9 +210,10 @@ void Offload::fetch(size_t number, BufferOp state, Touch touch) {
   Stay stay;
   stay.state = state;
   OpBuilder builder(state->getContext());
+  auto [space, loc] = origins.find(state)->second;
   stay.staged = BufferOp::create(
-      builder, state.getLoc(), (state.getSymName() + ".staged").str(),
-      Role::activation, spaces.lookup(state), /*offset=*/-1, state.getBytes(),
+      builder, loc, (state.getSymName() + ".staged").str(), Role::activation,
+      space, /*offset=*/-1, state.getBytes(),
       /*slots=*/1, /*slot_stride=*/state.getBytes(), /*alias_of=*/nullptr,
       /*value=*/nullptr, /*source=*/nullptr, /*part=*/nullptr);
   buffers.insert(stay.staged);
@@ -313,23 +320,27 @@ struct OffloadStatesPass : impl::OffloadStatesPassBase<OffloadStatesPass> {
           << int64_t(bufferCount);
       return signalPassFailure();
     }
+    SymbolTable symbols(getOperation());
     for (auto program : getOperation().getOps<ProgramOp>())
-      runOnProgram(program);
+      runOnProgram(program, symbols);
   }
 
-  void runOnProgram(ProgramOp program) {
+  void runOnProgram(ProgramOp program, const SymbolTable &symbols) {
     BufferTable buffers(program);
-    Spaces spaces;
+    Origins origins;
     for (auto buffer : program.getOps<BufferOp>()) {
       if (!buffer->removeAttr(kOffloadedAttr))
         continue;
-      spaces[buffer] = buffer.getSpace();
+      Operation *state = symbols.lookup(buffer.getSourceAttr().getAttr());
+      origins.try_emplace(
+          buffer,
+          Origin{buffer.getSpace(), state ? state->getLoc() : buffer.getLoc()});
       buffer.setSpace(Space::host);
     }
-    if (spaces.empty())
+    if (origins.empty())
       return;
     for (auto body : program.getOps<BodyOp>())
-      Offload(body, buffers, spaces, size_t(bufferCount)).run();
+      Offload(body, buffers, origins, size_t(bufferCount)).run();
   }
 };
 } // namespace
