@@ -574,7 +574,7 @@ def MarkLossChunksPass : OrderedPass<"dist-mark-loss-chunks"> {
     whose rows cannot be taken so is an error. `auto` marks a loss where its logits are
     among what makes the peak: they and their gradient are at least an eighth of what a
     micro-batch keeps for the backward beside them, and 32 MiB. It takes as many chunks
-    as leave each 512 rows, but no more than make a chunk of logits as small as what the
+    as leave each 1024 rows, but no more than make a chunk of logits as small as what the
     head reads (Hsu et al., Liger Kernel, arXiv:2410.10989): each chunk reads and writes
     the sum that is the weight's gradient, and with fewer rows that takes longer than
     the products. All of it is of one rank and one micro-batch.
@@ -591,7 +591,7 @@ def MarkLossChunksPass : OrderedPass<"dist-mark-loss-chunks"> {
     %logits = nn.matmul %h, %w {transpose_rhs}
     %l = nn.cross_entropy %logits, %labels
     // becomes
-    %logits = nn.matmul %h, %w {dist.loss_chunks = 8 : i64, transpose_rhs}
+    %logits = nn.matmul %h, %w {dist.loss_chunks = 4 : i64, transpose_rhs}
     %l = nn.cross_entropy %logits, %labels
     ```
   }];

@@ -18,7 +18,7 @@ namespace accel::parallel {
 
 /// Rows of a chunk at least: the sum that is the weight's gradient is read and
 /// written once a chunk, 8 bytes an element, for 2 operations a row.
-static constexpr int64_t kLeastRows = 512;
+static constexpr int64_t kLeastRows = 1024;
 /// Bytes of logits and their gradient that are worth it, at least, and the part
 /// of what is kept beside them that they are.
 static constexpr int64_t kLeastBytes = int64_t(32) << 20, kPart = 8;
