@@ -42,6 +42,8 @@ public:
     return (layers[layer].parts & wanted) == wanted;
   }
 
+  /// Takes away the marks that a step has.
+  static void clearMarks(mlir::func::FuncOp step);
   /// Marks the ops for `dist-recompute`. Requires for each layer a policy that
   /// it may have.
   void mark(llvm::ArrayRef<unsigned> policyOfLayer) const;

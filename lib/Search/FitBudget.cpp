@@ -7,81 +7,105 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::search;
 
-/// A prediction is out by a percent at most; one that comes as near to the
-/// budget as this is made again of the whole program.
+/// A prediction of a shortened program that comes as near to the budget is made
+/// again of the whole one.
 static constexpr double kNear = 0.03;
-/// After so many trials that did not fit only the smallest choice is left.
-static constexpr int kMostTrials = 12;
+/// After so many trials of which none fitted, the smallest choice is tried.
+static constexpr int kMostTrials = 12, kMostScanned = 64;
 
 int64_t Fit::getPeak() const { return *llvm::max_element(bytes); }
 
+/// By how much the table may say too much of what fits: it adds up what layers
+/// have at different moments.
+static int64_t getSlack(const StageTable &table, int64_t budget) {
+  int64_t layer = 0;
+  for (const LayerClass &each : table.classes)
+    for (const LayerClass::Choice &choice : each.choices)
+      layer = std::max(layer, choice.bytes);
+  return std::max(2 * layer, int64_t(kNear * double(budget)));
+}
+
 namespace {
-/// The search for one stage.
+/// The search for one stage. Where trials are exact, the choices of the table
+/// from a little above the budget down, the least work first, up to the first
+/// that fits: one that fits a smaller budget is among those of a larger one.
+/// Where they are not, and take their time, the best of the table, corrected by
+/// as much as the last trial says that the table is out.
 class StageSearch {
 public:
-  StageSearch(const StageTable &table, int64_t budget)
-      : table(table), budget(budget), limit(budget) {
+  StageSearch(const StageTable &table, int64_t budget, bool isExact)
+      : table(table), budget(budget), limit(budget), isExact(isExact) {
+    if (isExact)
+      limit = upper = budget + getSlack(table, budget);
     propose();
   }
 
   bool isDone() const { return done; }
   bool isTooLarge() const { return !fitting; }
-  /// What is to be tried, or what was found.
+  /// What is to be tried; once that is done, what fits, or else the smallest.
   const PolicyCounts &getCounts() const {
-    return done && fitting ? *fitting : proposed;
+    return !done     ? proposed.counts
+           : fitting ? fitting->counts
+                     : smallest.counts;
   }
-  int64_t getBytes() const { return fitting ? fittingBytes : least; }
-  /// Of the work of what was found.
+  int64_t getBytes() const { return fitting ? fitting->bytes : smallest.bytes; }
+  /// Of the work of what fits.
   double getBound() const {
-    return boundWork(table, fitting ? fittingLimit : proposed.bytes)
+    return boundWork(table, fitting ? fitting->limit : getFewestBytes(table))
         .value_or(0);
   }
 
-  /// Of what was proposed.
+  /// What a trial says of what was proposed.
   void hear(int64_t bytes) {
+    if (done) {
+      // Of the whole program, perhaps, for another stage's sake.
+      (fitting ? *fitting : smallest).bytes = bytes;
+      return;
+    }
+    ++trials;
+    proposed.bytes = bytes;
+    if (bytes < smallest.bytes)
+      smallest = proposed;
+    if (bytes <= budget)
+      fitting = proposed;
+    else
+      upper = std::min(upper, proposed.counts.bytes - 1);
+    limit = isExact ? upper : budget - (bytes - proposed.counts.bytes);
+    done = fitting ? isExact || trials >= kMostTrials : isLast;
     if (done)
       return;
-    ++trials;
-    least = std::min(least, bytes);
-    if (bytes <= budget) {
-      fitting = proposed;
-      fittingBytes = bytes;
-      fittingLimit = std::max(proposed.bytes, std::min(limit, upper));
-    }
-    // By as much the table is out here.
-    limit = budget - (bytes - proposed.bytes);
-    if (bytes > budget) {
-      upper = std::min(upper, proposed.bytes - 1);
-      if (isSmallest) {
-        done = true;
-        return;
-      }
-    }
     propose();
-    // Nothing faster is left, or known to be worth a trial.
-    if (fitting && (proposed.work >= fitting->work || trials >= kMostTrials))
-      done = true;
+    // Nothing faster is left.
+    done = fitting && proposed.counts.work >= fitting->counts.work;
   }
 
 private:
+  struct Proposal {
+    PolicyCounts counts;
+    int64_t limit = 0;         ///< of the table's bytes, when it was made
+    int64_t bytes = INT64_MAX; ///< that a trial says
+  };
+
   void propose() {
-    auto found = trials < kMostTrials
-                     ? choosePolicies(table, std::min(limit, upper))
-                     : std::nullopt;
-    isSmallest = !found;
-    if (!found)
-      found = choosePolicies(table, getFewestBytes(table));
-    proposed = *found;
-    isSmallest |= proposed.bytes <= getFewestBytes(table);
+    bool goesOn = trials < (isExact ? kMostScanned : kMostTrials);
+    int64_t most = std::min(limit, upper), fewest = getFewestBytes(table);
+    auto found = goesOn ? choosePolicies(table, most) : std::nullopt;
+    isLast = !found || found->bytes <= fewest;
+    if (!found) {
+      most = fewest;
+      found = choosePolicies(table, fewest);
+      assert(found && "something has the fewest bytes");
+    }
+    proposed = {std::move(*found), most};
   }
 
   const StageTable &table;
   int64_t budget, limit;
+  bool isExact;
   int64_t upper = INT64_MAX; ///< larger ones did not fit
-  int64_t least = INT64_MAX, fittingBytes = 0, fittingLimit = 0;
-  PolicyCounts proposed;
-  std::optional<PolicyCounts> fitting;
-  bool isSmallest = false, done = false;
+  Proposal proposed, smallest;
+  std::optional<Proposal> fitting;
+  bool isLast = false, done = false;
   int trials = 0;
 };
 } // namespace
@@ -92,7 +116,7 @@ FailureOr<Fit> search::fitBudget(ModuleOp module,
                                  int64_t budget) {
   std::vector<StageSearch> stages;
   for (const StageTable &stage : table.getStages())
-    stages.emplace_back(stage, budget);
+    stages.emplace_back(stage, budget, !table.isShortened());
   Fit fit;
   auto assign = [&] {
     fit.policyOfLayer.assign(choices.getLayers().size(), 0);

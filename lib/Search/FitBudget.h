@@ -23,13 +23,15 @@ struct Fit {
   int64_t getPeak() const;
 };
 
-/// The exact optimum of the table for each stage (stages are apart: a step is
-/// never slower for one whose tasks are shorter), tried; where a trial says
-/// more or less than the table, the next best until no faster choice is known
-/// to fit. A trial that comes near the budget is of the whole program, whose
-/// plan has the same bytes.
+/// For each stage the exact optimum of its table (stages are apart: a step is
+/// never slower for one whose tasks are shorter), tried, since a table adds up
+/// what layers have at different moments.
 ///
-/// A larger budget never has more work: what fits a smaller one fits.
+/// Of a program of which nothing is left out trials are exact: the choices that
+/// the table has near the budget are tried, the least work first, until one
+/// fits. A larger budget never has more work. Of others the table is corrected
+/// by what the last trial says, until nothing faster is known to fit; a trial
+/// that comes near the budget is of the whole program.
 ///
 /// Fails without a word where the program cannot be planned.
 mlir::FailureOr<Fit> fitBudget(mlir::ModuleOp module,

@@ -102,11 +102,12 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
     std::string what = table.describe(choices, fit.policyOfLayer, stage);
     std::string of =
         layout.stages > 1 ? "stage " + std::to_string(stage) : "step";
-    double extra = cost::getSeconds(double(counts.work) * layout.microBatches);
+    double extra =
+        cost::getSeconds(table.getWork(counts) * double(layout.microBatches));
     double bound = fit.bounds[stage];
     std::string detail =
         double(counts.work) <= bound
-            ? "no choice does less again"
+            ? "by the table no choice does less again"
             : llvm::formatv("the least of whole layers; of parts of layers "
                             "none does less than {0:f1} % of it",
                             100 * bound / double(counts.work))
@@ -117,7 +118,12 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
                 {what, extra, fit.bytes[stage], detail},
                 {{"none", 0.0, table.getBytesOfNone(stage), ""}},
                 "the least work that fits --memory-budget"});
-    if (counts.work > 0)
+    bool isAny = false; // also what takes next to no work
+    for (auto [of, chosen] :
+         llvm::zip_equal(table.getStages()[stage].classes, counts.layers))
+      for (auto [choice, layers] : llvm::zip_equal(of.choices, chosen))
+        isAny |= choice.policy != 0 && layers > 0;
+    if (isAny)
       step.emitRemark() << (layout.stages > 1 ? of + ": " : "")
                         << "computed again to fit the memory budget: " << what
                         << "; peak " << formatBytes(fit.bytes[stage])

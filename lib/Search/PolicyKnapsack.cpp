@@ -152,9 +152,9 @@ static std::optional<PolicyCounts> choose(const StageTable &table, int64_t most,
           State made{state.bytes + choice.bytes, state.work + choice.work,
                      int(at), unsigned(index)};
           auto bound = left.bound(budget - made.bytes);
-          // Rounding moves a bound by far less than one.
-          if (bound &&
-              (!known || double(made.work) + *bound - 1 <= double(*known)))
+          // Rounding moves a bound by far less than this.
+          if (bound && (!known || double(made.work) + *bound - 1 <=
+                                      double(*known) * (1 + 1e-9)))
             next.push_back(made);
         }
       prune(next);
@@ -170,7 +170,7 @@ static std::optional<PolicyCounts> choose(const StageTable &table, int64_t most,
   counts.work = best->work;
   for (const LayerClass &each : table.classes)
     counts.layers.emplace_back(each.choices.size(), 0);
-  int64_t beside = 0;
+  int64_t beside = INT64_MIN;
   size_t level = levels.size() - 1;
   for (size_t number = table.classes.size(); number-- > 0;)
     for (int64_t layer = 0; layer < table.classes[number].layers; ++layer) {

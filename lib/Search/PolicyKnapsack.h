@@ -15,7 +15,7 @@ struct LayerClass {
   struct Choice {
     unsigned policy;
     int64_t bytes; ///< that a layer keeps, of all micro-batches in flight
-    int64_t work;  ///< that is done again for it
+    int64_t work;  ///< that is done again for it, in any unit
   };
   int64_t layers;
   std::vector<Choice> choices; ///< at least one; of different policies
@@ -25,8 +25,8 @@ struct LayerClass {
 struct StageTable {
   std::vector<LayerClass> classes;
   /// By policy: what a rank has at its peak beside what layers keep, if the
-  /// policy is used. Of several policies the most counts; of a stage without
-  /// layers the first.
+  /// policy is used; less than nothing where they do not all keep so much then.
+  /// Of several policies the most counts; of a stage without layers the first.
   std::vector<int64_t> besides;
 };
 
@@ -36,7 +36,8 @@ struct PolicyCounts {
   int64_t bytes = 0, work = 0;
 };
 
-/// The least work whose bytes are at most `budget`; of equals that of fewest
+/// The least work whose bytes are at most `budget` (works that add up to less
+/// than 2^62); of equals that of fewest
 /// bytes. None where nothing is as small. Exact: partial choices are dropped
 /// only where another is as good in both or where the linear relaxation of the
 /// rest (Sinha and Zoltners, The Multiple-Choice Knapsack Problem, 1979) says

@@ -36,6 +36,14 @@ FailureOr<PolicyTable> PolicyTable::measure(ModuleOp module,
     trials.back() = std::move(*tried);
   }
   PolicyTable table;
+  table.shortened = trials.front()->isShortened;
+  // Sums of works are whole numbers that stay exact.
+  double most = 0;
+  for (const std::optional<Trial> &trial : trials)
+    if (trial)
+      for (auto [layer, work] : trial->workOfLayer)
+        most = std::max(most, work);
+  table.unit = std::max(1.0, most * double(layers.size()) * 0x1p-46);
   for (auto [number, stage] : llvm::enumerate(trials.front()->stages)) {
     SmallVector<unsigned> own;
     for (auto [index, layer] : llvm::enumerate(layers))
@@ -55,8 +63,9 @@ static T getUsual(const std::map<unsigned, T> &ofLayer,
   for (unsigned layer : layers)
     if (auto found = ofLayer.find(layer); found != ofLayer.end())
       known.push_back(found->second);
+  assert(!known.empty() && "of each kind some stay");
   llvm::sort(known);
-  return known.empty() ? T(0) : known[(known.size() - 1) / 2];
+  return known[(known.size() - 1) / 2];
 }
 
 void PolicyTable::addStage(const RecomputeChoices &choices,
@@ -83,7 +92,8 @@ void PolicyTable::addStage(const RecomputeChoices &choices,
       if (trials[policy]) {
         bytes[policy] =
             getUsual(trials[policy]->stages[stage].bytesOfLayer, of);
-        work[policy] = std::llround(getUsual(trials[policy]->workOfLayer, of));
+        work[policy] =
+            std::llround(getUsual(trials[policy]->workOfLayer, of) / unit);
         table.besides[policy] -= int64_t(of.size()) * bytes[policy];
       }
     for (unsigned policy = 0; policy < policies; ++policy) {
@@ -101,7 +111,7 @@ void PolicyTable::addStage(const RecomputeChoices &choices,
         }
         choice.bytes = std::max<int64_t>(choice.bytes, 0);
       }
-      workOf[{kind, policy}] = double(choice.work);
+      workOf[{kind, policy}] = double(choice.work) * unit;
       each.choices.push_back(choice);
     }
     classes.emplace_back(of.begin(), of.end());

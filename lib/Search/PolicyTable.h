@@ -21,6 +21,12 @@ public:
           llvm::ArrayRef<int64_t> stageOfChunk, const Trier &trier);
 
   llvm::ArrayRef<StageTable> getStages() const { return stages; }
+  /// Whether trials leave layers out: what they say is out by a percent.
+  bool isShortened() const { return shortened; }
+  /// The work (lib/Cost/Work.h) of a choice, each micro-batch.
+  double getWork(const PolicyCounts &counts) const {
+    return double(counts.work) * unit;
+  }
   /// What a stage has at its peak where nothing is computed again.
   int64_t getBytesOfNone(size_t stage) const { return bytesOfNone[stage]; }
 
@@ -46,6 +52,8 @@ private:
   std::vector<StageTable> stages;
   std::vector<int64_t> bytesOfNone;
   std::map<std::pair<unsigned, unsigned>, double> workOf; ///< kind and policy
+  double unit = 1; ///< of the works in the tables
+  bool shortened = false;
   std::vector<std::vector<std::vector<unsigned>>> layersOfClass; ///< by stage
 };
 

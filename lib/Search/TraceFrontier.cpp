@@ -9,6 +9,7 @@
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Cost/Frontier.h"
+#include "mlir/IR/OwningOpRef.h"
 
 using namespace mlir;
 
@@ -35,16 +36,19 @@ struct TraceFrontierPass : impl::TraceFrontierPassBase<TraceFrontierPass> {
     parallel::RecomputeChoices choices(step);
     auto table =
         PolicyTable::measure(module, choices, layout->stageOfChunk, trier);
-    auto problem = measureTasks(module, trier.buildSplit, layout->stages,
+    // Nothing is computed again in what all else is compared with.
+    OwningOpRef<ModuleOp> plain(module.clone());
+    parallel::RecomputeChoices::clearMarks(
+        nn::findEntry(*plain, nn::EntryKind::step));
+    auto problem = measureTasks(*plain, trier.buildSplit, layout->stages,
                                 layout->microBatches);
-    if (failed(table) || failed(problem))
+    auto none = tryPlan(*plain, trier, {}, Extent::Whole);
+    if (failed(table) || failed(problem) || failed(none))
       return; // whoever plans it says why
     auto least = findLeast(module, choices, *table, trier);
     if (failed(least))
       return;
-    int64_t most = 0, fewest = least->trial.getPeak();
-    for (size_t stage = 0; stage < table->getStages().size(); ++stage)
-      most = std::max(most, table->getBytesOfNone(stage));
+    int64_t most = none->getPeak(), fewest = least->trial.getPeak();
     std::vector<cost::FrontierPoint> points;
     for (int64_t number = kBudgets - 1; number >= 0; --number) {
       int64_t budget = fewest + (most - fewest) * number / (kBudgets - 1);
@@ -52,11 +56,14 @@ struct TraceFrontierPass : impl::TraceFrontierPassBase<TraceFrontierPass> {
       if (failed(fit))
         return;
       if (!fit->tooLarge.empty())
-        fit = std::move(least->fit); // as search-fit-memory does
+        fit = least->fit; // as search-fit-memory does
       auto point = describe(choices, *table, *layout, *problem, *fit);
       if (failed(point))
         return signalPassFailure();
       // Layers are whole: a budget may change none.
+      while (!points.empty() && point->bytes <= points.back().bytes &&
+             point->moreWork <= points.back().moreWork)
+        points.pop_back();
       if (points.empty() || point->bytes < points.back().bytes)
         points.push_back(std::move(*point));
     }

@@ -229,10 +229,7 @@ static Copy makeCopy(ModuleOp module, ArrayRef<unsigned> policyOfLayer,
     OwningOpRef<ModuleOp> copy(module.clone());
     if (func::FuncOp step = nn::findEntry(*copy, nn::EntryKind::step);
         step && !policyOfLayer.empty()) {
-      for (Operation &op : step.front()) {
-        op.removeAttr(dist::kRecomputeAttr);
-        op.removeAttr(dist::kDiscardAttr);
-      }
+      RecomputeChoices::clearMarks(step);
       RecomputeChoices choices(step);
       choices.mark(policyOfLayer);
       choices.markLocations();

@@ -41,7 +41,8 @@ struct VerifyMemoryPass : impl::VerifyMemoryPassBase<VerifyMemoryPass> {
                               note << formatBytes(role.second) << " of "
                                    << role.first;
                             });
-      note << "; leave --recompute out, and what fits is looked for";
+      note << "; --memory-budget looks for what fits where --recompute is left "
+              "out";
       return signalPassFailure();
     }
   }

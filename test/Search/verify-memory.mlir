@@ -18,7 +18,7 @@ module attributes {accel.decisions = {memory_budget = 191 : i64}} {
     plan.buffer @a : activation device at 0, 64 bytes
   }
   // expected-error @below {{expected a plan of at most 191 B for each rank (--memory-budget), found 192 B}}
-  // expected-note @below {{at its peak it has 64 B of activations; leave --recompute out, and what fits is looked for}}
+  // expected-note @below {{at its peak it has 64 B of activations; --memory-budget looks for what fits where --recompute is left out}}
   plan.program @large stage 1 ranks 1 {
     plan.arena device 128 bytes
     plan.arena host 64 bytes

@@ -5,6 +5,7 @@
 #include "Segments.h"
 #include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/StringExtras.h"
+#include <map>
 
 using namespace mlir;
 using namespace accel;
@@ -35,18 +36,16 @@ RecomputeChoices::RecomputeChoices(func::FuncOp step) {
   for (Operation *op : forward.getOps())
     names.push_back(forward.getLayer(op).str());
   llvm::DenseMap<Operation *, unsigned> layerOf;
-  llvm::DenseMap<std::pair<size_t, int64_t>, unsigned> kinds;
+  std::vector<size_t> hashes;
   for (Segment &segment : forward.group(names)) {
     int64_t chunk = 0;
     for (Operation *op : segment.members) {
       layerOf[op] = layers.size();
       chunk = std::max(chunk, forward.getChunk(op));
     }
-    // The highest bits are what the map keeps for itself.
-    auto [kind, isNew] = kinds.try_emplace(
-        {size_t(hashMembers(segment.members)) >> 2, chunk}, kinds.size());
     unsigned number = layers.size();
-    layers.push_back({segment.name, chunk, kind->second, 0});
+    layers.push_back({segment.name, chunk, 0, 0});
+    hashes.push_back(hashMembers(segment.members));
     addPart({segment.name, number, 0, segment.members.takeVector(), false});
   }
   for (auto [bit, name] : llvm::enumerate(RecomputePolicy::getParts()))
@@ -62,7 +61,19 @@ RecomputeChoices::RecomputeChoices(func::FuncOp step) {
       addPart({segment.name, layer->second, 1u << bit,
                segment.members.takeVector(), segment.discards});
     }
+  std::map<std::tuple<size_t, int64_t, uint32_t>, unsigned> kinds;
+  for (auto [layer, hash] : llvm::zip_equal(layers, hashes))
+    layer.kind =
+        kinds.try_emplace({hash, layer.chunk, layer.parts}, kinds.size())
+            .first->second;
   listPolicies();
+}
+
+void RecomputeChoices::clearMarks(func::FuncOp step) {
+  for (Operation &op : step.front()) {
+    op.removeAttr(dist::kRecomputeAttr);
+    op.removeAttr(dist::kDiscardAttr);
+  }
 }
 
 void RecomputeChoices::addPart(Part part) {
