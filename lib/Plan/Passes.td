@@ -288,7 +288,8 @@ def OffloadStatesPass : Pass<"plan-offload-states", "::mlir::ModuleOp"> {
     makes room, when what touches it is done and it has been put back. A copy that replaces
     all of a state goes straight to the host, on that stream.
 
-    All that touches the host's bytes in a body is on that one stream, and the body ends when
+    All that touches the host's bytes in a body is on that one stream (of a message on the
+    message's own, since it goes whatever the computation has come to), and the body ends when
     it has ended, so that nothing finds an old value.
 
     Runs when kernels write where they read, since a state that is updated in place is staged

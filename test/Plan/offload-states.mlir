@@ -29,6 +29,15 @@
 // BOTH-NOT: -> @w[
 // WEIGHTS-DAG: plan.buffer @w : state host 32 bytes source @w
 // WEIGHTS-DAG: plan.buffer @a : state device 32 bytes source @a
+// A message goes when its value is there: what it sends is staged on its own stream.
+// WEIGHTS: plan.body @send
+// WEIGHTS-NEXT: plan.wait "there" of @forward on edge
+// WEIGHTS-NEXT: plan.copy @w[8xf32] -> @[[STAGED:w.staged.*]][8xf32] on edge
+// WEIGHTS-NEXT: plan.group {
+// WEIGHTS-NEXT: plan.send @x[8xf32]
+// WEIGHTS-NEXT: plan.send @[[STAGED]][8xf32] to pp + 1 tag 1 on edge
+// WEIGHTS-NEXT: }
+// WEIGHTS-NEXT: }
 
 // There is room for two: @c is fetched when @a has been put back, which does not wait for
 // the update of @b. What is read alone is not put back (@d), what is written whole not
@@ -123,5 +132,12 @@ plan.program @p stage 0 ranks 1 {
   }
   plan.body @forward engine cpu {
     plan.kernel @move(@w[8xf32], @r[8xf32]) -> @x[8xf32] rows 1
+  }
+  plan.body @send engine cpu {
+    plan.wait "there" of @forward on edge
+    plan.group {
+      plan.send @x[8xf32] to pp + 1 tag 0 on edge
+      plan.send @w[8xf32] to pp + 1 tag 1 on edge
+    }
   }
 }

@@ -26,9 +26,10 @@ struct Touch {
   bool fills = false; ///< writes all of it before it reads any
 };
 
-/// An op of a body, and the offloaded states that it touches.
+/// An op of a body, and the offloaded states that it touches: those of all of
+/// its commands, if it is a group of messages, which go together.
 struct User : CopyStream::User {
-  CommandOpInterface command;
+  SmallVector<CommandOpInterface, 1> commands;
   llvm::MapVector<BufferOp, Touch> states;
 };
 
@@ -68,6 +69,8 @@ public:
 
   void run() {
     findUsers();
+    if (isAside())
+      return stageAside();
     for (size_t number = 0; number < users.size(); ++number)
       serve(number);
     while (!staying.empty())
@@ -77,6 +80,9 @@ public:
 
 private:
   void findUsers();
+  bool isAside();
+  void stageAside();
+  BufferOp createStaged(BufferOp state);
   void serve(size_t number);
   void serveMoved(size_t number);
   void makeRoom(size_t number);
@@ -124,28 +130,30 @@ void Offload::findUsers() {
     // What a state begins with is read to where it lies.
     if (isa<ReadOp>(command.getOperation()))
       return;
-    User user;
-    user.command = command;
-    user.stream = command.getStreamName();
-    // Messages of a group go together.
-    user.op = body.getBody().front().findAncestorOpInBlock(*command);
+    Operation *op = body.getBody().front().findAncestorOpInBlock(*command);
     command.forEachView([&](ViewAttr view, Access access) {
       BufferOp state = findState(view);
       if (!state || access == Access::None)
         return;
+      if (users.empty() || users.back().op != op) {
+        users.emplace_back();
+        users.back().op = op;
+        users.back().stream = command.getStreamName();
+      }
+      User &user = users.back();
+      if (user.commands.empty() || user.commands.back() != command)
+        user.commands.push_back(command);
       Touch &touch = user.states[state];
       touch.reads |= access != Access::Write;
       touch.writes |= access != Access::Read;
       touch.fills |= access == Access::Write && isWhole(view);
       kinds.try_emplace(state, view);
     });
-    if (user.states.empty())
-      return;
-    for (auto &[state, touch] : user.states)
-      if (SmallVector<size_t> &own = uses[state]; !isMoved(command))
-        own.push_back(users.size());
-    users.push_back(std::move(user));
   });
+  for (auto [number, user] : llvm::enumerate(users))
+    for (auto &[state, touch] : user.states)
+      if (SmallVector<size_t> &own = uses[state]; !isMoved(user.op))
+        own.push_back(number);
 }
 
 /// The number of the first user behind one that needs a state; as many as there
@@ -206,17 +214,57 @@ void Offload::rename(Operation *op, BufferOp from, BufferOp to) {
   replacer.replaceElementsIn(op);
 }
 
-void Offload::fetch(size_t number, BufferOp state, Touch touch) {
-  Stay stay;
-  stay.state = state;
+BufferOp Offload::createStaged(BufferOp state) {
   OpBuilder builder(state->getContext());
   auto [space, loc] = origins.find(state)->second;
-  stay.staged = BufferOp::create(
+  BufferOp staged = BufferOp::create(
       builder, loc, (state.getSymName() + ".staged").str(), Role::activation,
       space, /*offset=*/-1, state.getBytes(),
       /*slots=*/1, /*slot_stride=*/state.getBytes(), /*alias_of=*/nullptr,
       /*value=*/nullptr, /*source=*/nullptr, /*part=*/nullptr);
-  buffers.insert(stay.staged);
+  buffers.insert(staged);
+  return staged;
+}
+
+/// Whether what needs states is on a stream that waits for other bodies: a
+/// message, which goes when its value is there, whatever the computation has
+/// come to meanwhile. Nothing here may wait for that.
+bool Offload::isAside() {
+  return llvm::any_of(body.getOps<WaitOp>(), [&](WaitOp wait) {
+    return wait.getBodyAttr() && wait.getStream() != "compute" &&
+           llvm::any_of(users, [&](const User &user) {
+             return user.stream == wait.getStream();
+           });
+  });
+}
+
+/// Copies on the stream of each user itself, in front of it and behind it.
+void Offload::stageAside() {
+  for (User &user : users)
+    for (auto &[state, touch] : user.states) {
+      BufferOp staged = createStaged(state);
+      ViewAttr kind = kinds.lookup(state);
+      ViewAttr host = getWhole(state, kind), device = getWhole(staged, kind);
+      OpBuilder builder(user.op);
+      auto copy = [&](ViewAttr from, ViewAttr to) {
+        CopyOp::create(builder, user.op->getLoc(), from, to, user.stream)
+            ->setAttr(kInsertedByAttr,
+                      builder.getStringAttr("plan-offload-states"));
+      };
+      if (touch.reads || !touch.fills)
+        copy(host, device);
+      builder.setInsertionPointAfter(user.op);
+      if (touch.writes)
+        copy(device, host);
+      for (CommandOpInterface command : user.commands)
+        rename(command, state, staged);
+    }
+}
+
+void Offload::fetch(size_t number, BufferOp state, Touch touch) {
+  Stay stay;
+  stay.state = state;
+  stay.staged = createStaged(state);
   if (touch.reads || !touch.fills) {
     ViewAttr kind = kinds.lookup(state);
     copies.add({{},
@@ -303,7 +351,8 @@ void Offload::serve(size_t number) {
       ready = std::max(ready.value_or(0), *found->ready);
     found->isWritten |= touch.writes;
     found->last[user.stream] = number;
-    rename(user.command, state, found->staged);
+    for (CommandOpInterface command : user.commands)
+      rename(command, state, found->staged);
   }
   if (ready)
     copies.await(*ready, user);
