@@ -68,8 +68,8 @@ def measure(options, folder):
         if abs(each.loss - tried[0].loss) > 1e-5 * abs(tried[0].loss):
             raise SystemExit(f"expected the loss {tried[0].loss} with {point}, found {each.loss}")
         median = statistics.median(each.times)
-        point.update(planned_bytes=each.planned, times_s=each.times, median_s=median, measured=median / base,
-                     off=point["time"] / (median / base) - 1)
+        point.update(name=point["computed_again"], planned_bytes=each.planned, times_s=each.times, median_s=median,
+                     minimum_s=min(each.times), measured=median / base, off=point["time"] / (median / base) - 1)
     return points
 
 
