@@ -1,4 +1,5 @@
-// How many micro-batches a schedule has in flight.
+// What the decided schedule comes to: micro-batches in flight, the stages of
+// chunks, the time of a step.
 
 #ifndef ACCEL_LIB_SEARCH_INFLIGHT_H
 #define ACCEL_LIB_SEARCH_INFLIGHT_H

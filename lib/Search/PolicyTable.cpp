@@ -6,6 +6,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <cmath>
+#include <set>
 
 using namespace mlir;
 using namespace accel;
@@ -15,6 +16,18 @@ using parallel::RecomputeChoices;
 /// Whether a trial tells of a policy, and not trials of its parts.
 static bool isTried(const RecomputeChoices::Policy &policy) {
   return llvm::popcount(policy.parts) <= 1;
+}
+
+/// Whether a trial tells of a layer of each kind: a layer that a cut divides is
+/// of a kind of its own, and what stays of it may have gone to another.
+static bool hasEachKind(const Trial &trial,
+                        ArrayRef<RecomputeChoices::Layer> layers) {
+  std::set<unsigned> kinds;
+  for (auto [layer, work] : trial.workOfLayer)
+    kinds.insert(layers[layer].kind);
+  return llvm::all_of(layers, [&](const RecomputeChoices::Layer &layer) {
+    return kinds.count(layer.kind);
+  });
 }
 
 FailureOr<PolicyTable> PolicyTable::measure(ModuleOp module,
@@ -31,12 +44,16 @@ FailureOr<PolicyTable> PolicyTable::measure(ModuleOp module,
     for (unsigned layer = 0; layer < layers.size(); ++layer)
       policyOfLayer.push_back(choices.mayHave(layer, policy) ? policy : 0);
     auto tried = tryPlan(module, trier, policyOfLayer, Extent::Shortened);
+    if (succeeded(tried) && !hasEachKind(*tried, layers))
+      tried = tryPlan(module, trier, policyOfLayer, Extent::Whole);
     if (failed(tried))
       return failure();
     trials.back() = std::move(*tried);
   }
   PolicyTable table;
-  table.shortened = trials.front()->isShortened;
+  table.shortened = llvm::any_of(trials, [](const std::optional<Trial> &trial) {
+    return trial && trial->isShortened;
+  });
   // Sums of works are whole numbers that stay exact.
   double most = 0;
   for (const std::optional<Trial> &trial : trials)
@@ -63,7 +80,7 @@ static T getUsual(const std::map<unsigned, T> &ofLayer,
   for (unsigned layer : layers)
     if (auto found = ofLayer.find(layer); found != ofLayer.end())
       known.push_back(found->second);
-  assert(!known.empty() && "of each kind some stay");
+  assert(!known.empty() && "a trial tells of each kind");
   llvm::sort(known);
   return known[(known.size() - 1) / 2];
 }

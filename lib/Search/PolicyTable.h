@@ -21,7 +21,7 @@ public:
           llvm::ArrayRef<int64_t> stageOfChunk, const Trier &trier);
 
   llvm::ArrayRef<StageTable> getStages() const { return stages; }
-  /// Whether trials leave layers out: what they say is out by a percent.
+  /// Whether trials leave layers out: what they say is a prediction.
   bool isShortened() const { return shortened; }
   /// The work (lib/Cost/Work.h) of a choice, each micro-batch.
   double getWork(const PolicyCounts &counts) const {

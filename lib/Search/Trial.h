@@ -46,7 +46,7 @@ struct Trial {
 };
 
 /// What a trial is made of: with all layers, or without most of those that are
-/// alike (RepeatedBlocks.h), which takes less time and is out by a percent.
+/// alike (RepeatedBlocks.h), which takes less time and is a prediction.
 enum class Extent { Whole, Shortened };
 
 /// Tries a module in phase `dist` whose decisions are made, with a policy for
