@@ -95,7 +95,7 @@ void Finder::dropSections() {
   struct Reader {
     StringLiteral section, type;
   };
-  StringRef type = value("distributed_type");
+  std::string type = value("distributed_type").str(); // settings move below
   for (auto [section, reader] :
        {Reader{"fsdp_config", "FSDP"}, Reader{"deepspeed_config", "DEEPSPEED"},
         Reader{"megatron_lm_config", "MEGATRON_LM"}}) {
@@ -135,7 +135,7 @@ void Finder::fsdp() {
 
 /// What Accelerate sends to Megatron-LM where the file says nothing.
 void Finder::megatron() {
-  const Setting &type = *file.get("distributed_type");
+  Place place = file.get("distributed_type")->place; // settings move below
   struct Sent {
     StringLiteral path, value, why;
   };
@@ -146,11 +146,10 @@ void Finder::megatron() {
     std::string path = ("megatron_lm_config.megatron_lm_" + key).str();
     if (file.get(path))
       continue;
-    differences.push_back(
-        {type.place, path, "nothing", there.str(), why.str()});
+    differences.push_back({place, path, "nothing", there.str(), why.str()});
     const Key *row = findByPath(file.kind, path);
     if (apply && row->fate == Fate::Done) // the other changes no result
-      file.settings.push_back({path, row, there.str(), type.place});
+      file.settings.push_back({path, row, there.str(), place});
   }
   if (value("megatron_lm_config.megatron_lm_recompute_activations") == "false")
     note(*file.get("megatron_lm_config.megatron_lm_recompute_activations"),
