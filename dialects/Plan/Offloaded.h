@@ -1,5 +1,5 @@
-// The mark of states that the host keeps: made before forms are chosen, obeyed
-// when all else is settled.
+// The mark of states that the device does not keep: made before forms are
+// chosen, obeyed when all else is settled.
 
 #ifndef ACCEL_DIALECTS_PLAN_OFFLOADED_H
 #define ACCEL_DIALECTS_PLAN_OFFLOADED_H
@@ -7,9 +7,9 @@
 #include "llvm/ADT/StringRef.h"
 
 namespace accel::plan {
-/// Unit attribute of a state's buffer, from `plan-mark-offloaded` to
-/// `plan-offload-states`: it will lie in the host's memory, and nothing else
-/// may have its bytes on the device from load on.
+/// Attribute of a state's buffer, from `plan-mark-offloaded` to
+/// `plan-offload-states`: the space in which it will lie (host or nvme).
+/// Nothing else may have its bytes on the device from load on.
 inline constexpr llvm::StringLiteral kOffloadedAttr = "plan.offloaded";
 } // namespace accel::plan
 

@@ -8,9 +8,12 @@ using namespace accel::config;
 static constexpr StringLiteral kOptimizer = "offload.optimizer",
                                kParameters = "offload.parameters";
 
-/// The last word of what `--set` takes.
+/// The second word of what `--set` takes: what switches without a device mean.
 static StringRef getHost() {
-  return findSetting(kOptimizer)->type.rsplit(',').second;
+  return findSetting(kOptimizer)->type.split(',').second.split(',').first;
+}
+static bool isOffload(StringRef device) {
+  return device == getHost() || device == "nvme";
 }
 
 void accel::config::claimOffload(const File &file, StringRef section,
@@ -34,15 +37,15 @@ void accel::config::claimOffload(const File &file, StringRef section,
 
 void accel::config::claimOffloadRatio(File &file, Ledger &ledger) {
   const std::string *set = ledger.findSet(kOptimizer);
-  auto says = [&](StringRef path, StringRef value) {
+  auto find = [&](StringRef path) {
     const Setting *setting = file.get(path);
-    return setting && setting->value == value;
+    return setting ? StringRef(setting->value) : StringRef();
   };
   bool isOffloaded =
-      set ? *set == getHost()
-          : says("zero_optimization.offload_optimizer.device", getHost()) ||
-                says("zero_optimization.cpu_offload", "true") ||
-                says("--optimizer-cpu-offload", "true");
+      set ? isOffload(*set)
+          : isOffload(find("zero_optimization.offload_optimizer.device")) ||
+                find("zero_optimization.cpu_offload") == "true" ||
+                find("--optimizer-cpu-offload") == "true";
   for (Setting &setting : file.settings)
     if (setting.path == "zero_optimization.offload_optimizer.ratio" ||
         setting.path == "--optimizer-offload-fraction") {

@@ -65,13 +65,21 @@ static constexpr NamedSetting kSettings[] = {
     ofPass("power_sgd.orthogonalization_epsilon", "number>=0",
            "added to lengths that are divided by"),
     ofPass("power_sgd.random_seed", "int>=0", "of the first factors"),
-    ofPass("offload.optimizer", "none,cpu",
-           "where the optimizer's states lie: on the device, or in the host's "
-           "memory"),
-    ofPass("offload.parameters", "none,cpu",
-           "where the parameters lie: on the device, or in the host's memory"),
+    ofPass("offload.optimizer", "none,cpu,nvme",
+           "where the optimizer's states lie: on the device, in the host's "
+           "memory, or in a file"),
+    ofPass("offload.parameters", "none,cpu,nvme",
+           "where the parameters lie: on the device, in the host's memory, or "
+           "in a file"),
+    ofPass("offload.nvme_path", "name",
+           "the folder of that file on the machine that runs, from '/' on"),
+    ofPass("aio.block_size", "int>=1",
+           "bytes that are read from it or written to it at once: a multiple "
+           "of 4096"),
+    ofPass("aio.queue_depth", "int>=1",
+           "how many such blocks are under way at once"),
     ofPass("offload.ratio", "number>=0",
-           "the part of the optimizer's states that the host has, in bytes"),
+           "the part of the optimizer's states that is offloaded, in bytes"),
     ofPass("offload.buffer_count", "int>=1",
            "offloaded states that the device holds at once"),
     ofPass("sharding.strict", "bool",

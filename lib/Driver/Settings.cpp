@@ -46,13 +46,27 @@ public:
           return option || text == off;
         }) {}
 
-  /// One of some words, separated by ','.
-  Into(std::string &option, StringLiteral words)
-      : expectation(words), read([&option, words](StringRef text) {
-          SmallVector<StringRef> each;
+  /// One of some words, separated by ','; of which the option may have others.
+  Into(std::string &option, StringLiteral words, StringLiteral values)
+      : expectation(words), read([&option, words, values](StringRef text) {
+          SmallVector<StringRef> each, their;
           words.split(each, ',');
+          values.split(their, ',');
+          auto found = find(each, text);
+          if (found == each.end())
+            return false;
+          option = their[found - each.begin()].str();
+          return true;
+        }) {}
+  Into(std::string &option, StringLiteral words) : Into(option, words, words) {}
+
+  /// A folder: acc-run is started in others than acc-opt.
+  struct Path {};
+  Into(std::string &option, Path)
+      : expectation("a path that begins with '/'"),
+        read([&option](StringRef text) {
           option = text.str();
-          return is_contained(each, text);
+          return text.starts_with("/");
         }) {}
 
   /// A schedule.
@@ -142,16 +156,24 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return Into(o.fitMemory); }},
     {"offload.optimizer",
      [](PhaseOptions &o) -> Into {
-       return {o.plan.offloaded.optimizer, "none,cpu"};
+       return {o.plan.offloaded.optimizer, "none,cpu,nvme", "none,host,nvme"};
      }},
     {"offload.parameters",
      [](PhaseOptions &o) -> Into {
-       return {o.plan.offloaded.parameters, "none,cpu"};
+       return {o.plan.offloaded.parameters, "none,cpu,nvme", "none,host,nvme"};
      }},
     {"offload.ratio",
      [](PhaseOptions &o) -> Into { return o.plan.offloaded.ratio; }},
     {"offload.buffer_count",
      [](PhaseOptions &o) -> Into { return o.plan.offload.bufferCount; }},
+    {"offload.nvme_path",
+     [](PhaseOptions &o) -> Into {
+       return {o.plan.allocate.storagePath, Into::Path()};
+     }},
+    {"aio.block_size",
+     [](PhaseOptions &o) -> Into { return o.plan.allocate.blockSize; }},
+    {"aio.queue_depth",
+     [](PhaseOptions &o) -> Into { return o.plan.allocate.queueDepth; }},
     {"sharding.strict", [](PhaseOptions &o) -> Into { return o.place.strict; }},
 };
 
@@ -196,16 +218,29 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
                                  StringRef setting) {
   StringRef name = setting.split('=').first;
   const auto &offloaded = options.plan.offloaded;
-  if (name == "offload.buffer_count" && !offloaded.optimizer &&
-      !offloaded.parameters)
-    return createStringError(inconvertibleErrorCode(),
-                             "expected 'offload.optimizer=cpu' or "
-                             "'offload.parameters=cpu' with '" +
-                                 name + "', found 'none'");
-  if (name == "offload.ratio" && !offloaded.optimizer)
-    return createStringError(inconvertibleErrorCode(),
-                             "expected 'offload.optimizer=cpu' with '" + name +
-                                 "', found 'none'");
+  auto isAny = [&](StringRef where) {
+    return offloaded.optimizer == where || offloaded.parameters == where;
+  };
+  auto refuse = [](const Twine &message) {
+    return createStringError(inconvertibleErrorCode(), message);
+  };
+  if (name == "offload.buffer_count" && !isAny("host") && !isAny("nvme"))
+    return refuse("expected 'offload.optimizer=cpu' or "
+                  "'offload.parameters=cpu' (or nvme) with '" +
+                  name + "', found 'none'");
+  if (name == "offload.ratio" && offloaded.optimizer == "none")
+    return refuse("expected 'offload.optimizer=cpu' (or nvme) with '" + name +
+                  "', found 'none'");
+  if ((name == "offload.nvme_path" || name.starts_with("aio.")) &&
+      !isAny("nvme"))
+    return refuse("expected 'offload.optimizer=nvme' or "
+                  "'offload.parameters=nvme' with '" +
+                  name + "', found 'none'");
+  if ((name == "offload.optimizer" || name == "offload.parameters") &&
+      setting.ends_with("=nvme") && options.plan.allocate.storagePath.empty())
+    return refuse("expected the folder of the file that states lie in "
+                  "(--set offload.nvme_path=DIR) with '" +
+                  name + "=nvme', found none");
   if (!name.starts_with("power_sgd.") || options.wire.hook == "power_sgd")
     return Error::success();
   return createStringError(inconvertibleErrorCode(),

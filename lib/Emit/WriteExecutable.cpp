@@ -11,6 +11,7 @@
 #include "dialects/Accel/SeparateRows.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
+#include "dialects/Plan/Storage.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -477,11 +478,19 @@ LogicalResult Emitter::addProgram(plan::ProgramOp op) {
            << "expected as many ranks as the mesh has ("
            << executable.numRanks() << "), found " << op.getRanks();
   ProgramNames names;
-  for (auto arena : op.getOps<plan::ArenaOp>())
+  for (auto arena : op.getOps<plan::ArenaOp>()) {
     program.arenas.push_back({plan::stringifySpace(arena.getSpace()).str(),
                               static_cast<int64_t>(arena.getBytes()),
                               static_cast<int64_t>(arena.getAlignment()),
                               static_cast<int64_t>(arena.getReserve())});
+    if (arena.getSpace() != plan::Space::nvme)
+      continue;
+    FailureOr<plan::Storage> storage = plan::Storage::read(arena);
+    if (failed(storage))
+      return failure();
+    program.arenas.back().storage = rt::StoragePlan{
+        storage->path.str(), storage->blockSize, storage->queueDepth};
+  }
   for (auto buffer : op.getOps<plan::BufferOp>()) {
     names.buffers[FlatSymbolRefAttr::get(buffer.getSymNameAttr())] =
         static_cast<int64_t>(program.buffers.size());

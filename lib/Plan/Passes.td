@@ -106,9 +106,10 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
 }
 
 def MarkOffloadedPass : Pass<"plan-mark-offloaded", "::mlir::ModuleOp"> {
-  let summary = "Says which states the host keeps";
+  let summary = "Says which states the host or a disk keeps";
   let description = [{
-    With `optimizer` the states that the optimizer has of each parameter (moments,
+    `optimizer` and `parameters` say where states lie: `none` (where they are), or the space,
+    `host` or `nvme` (a file). With `optimizer` the states that the optimizer has of each parameter (moments,
     averages), with `parameters` the parameters, frozen ones too. Of a `ratio` below 1 the
     optimizer's states in the order of the plan, until they have that part of their bytes: no
     fewer, and no more than one state more. `plan-offload-states` obeys, when commands are settled. Runs before forms are chosen: products do not pack what is
@@ -117,11 +118,12 @@ def MarkOffloadedPass : Pass<"plan-mark-offloaded", "::mlir::ModuleOp"> {
     ```mlir
     plan.buffer @m : state device 64 bytes source @m
     // becomes
-    plan.buffer @m : state device 64 bytes source @m {plan.offloaded}
+    plan.buffer @m : state device 64 bytes source @m {plan.offloaded = #plan<space host>}
     ```
   }];
-  let options = [Option<"optimizer", "optimizer", "bool", "false", "The optimizer's states lie in the host's memory">,
-                 Option<"parameters", "parameters", "bool", "false", "The parameters lie in the host's memory">,
+  let dependentDialects = ["::accel::plan::PlanDialect"];
+  let options = [Option<"optimizer", "optimizer", "std::string", "\"none\"", "Where the optimizer's states lie: none, host or nvme">,
+                 Option<"parameters", "parameters", "std::string", "\"none\"", "Where the parameters lie: none, host or nvme">,
                  Option<"ratio", "ratio", "double", "1.0", "The part of the optimizer's states that does, in bytes, at most 1">];
 }
 
@@ -277,10 +279,10 @@ def ReuseBuffersPass : Pass<"plan-reuse-buffers", "::mlir::ModuleOp"> {
 }
 
 def OffloadStatesPass : Pass<"plan-offload-states", "::mlir::ModuleOp"> {
-  let summary = "Keeps states in the host's memory, and fetches each where a command needs it";
+  let summary = "Keeps states in the host's memory or in a file, and fetches each where a command needs it";
   let description = [{
-    The states that are marked (`plan-mark-offloaded`) lie in the arena `host`: of each rank
-    what it has of them. A command that touches one finds it in staged bytes, in the space where the
+    The states that are marked (`plan-mark-offloaded`) lie in the arena of that space, `host` or
+    `nvme`: of each rank what it has of them. A copy to or from `nvme` is what reads or writes the file. A command that touches one finds it in staged bytes, in the space where the
     state was (with ZeRO-3 that from which ranks gather). The stream `offload` copies it
     there, and back if it was written, beside the computation. It works ahead as far as there
     is room: for the states of two commands, this one's and the next one's, or for
@@ -297,7 +299,7 @@ def OffloadStatesPass : Pass<"plan-offload-states", "::mlir::ModuleOp"> {
     before the body.
 
     ```mlir
-    plan.buffer @m : state device 64 bytes source @m {plan.offloaded}
+    plan.buffer @m : state device 64 bytes source @m {plan.offloaded = #plan<space host>}
     plan.kernel @update(@g, @m) -> @m
     // becomes
     plan.buffer @m : state host 64 bytes source @m
@@ -337,9 +339,17 @@ def AllocateBuffersPass : Pass<"plan-allocate-buffers", "::mlir::ModuleOp"> {
     plan.arena device 512 bytes
     plan.buffer @a : activation device at 256, 256 bytes
     ```
+    The arena `nvme` is a file. Its buffers begin with sectors of 4096 bytes, and it says where the
+    file will lie and how it is moved:
+    ```mlir
+    plan.arena nvme 64 bytes alignment 4096 {plan.storage = {block_size = 1048576 : i64, path = "/local_nvme", queue_depth = 8 : i64}}
+    ```
   }];
   let options = [Option<"alignment", "alignment", "int64_t", "0", "Every offset is a multiple of this many bytes; 0: of what the target wants">,
-                 Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">];
+                 Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">,
+                 Option<"storagePath", "storage-path", "std::string", "\"\"", "The folder of the file that the arena nvme is, where it is run">,
+                 Option<"blockSize", "block-size", "int64_t", "1048576", "Bytes that are read from that file or written to it at once">,
+                 Option<"queueDepth", "queue-depth", "int64_t", "8", "How many such blocks are under way at once">];
 }
 
 def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
@@ -358,6 +368,8 @@ def VerifyPlanPass : Pass<"plan-verify", "::mlir::ModuleOp"> {
       unordered (one of them writing), collectives that ranks might meet in
       different orders, bytes that other ranks
       access outside the space where the target of the body's engine lets them;
+    - bytes of space `nvme`, which is a file, in anything but what reads a state's first value or
+      copies all of them between there and memory; a file without a folder;
     - messages that do not come to an end: all stages are replayed together, every
       turn of every loop, with a message passing on when both its ends have come to
       it and nothing buffered. Where the target has queues for what ranks exchange,

@@ -30,7 +30,9 @@ void accel::plan::buildTrialPipeline(OpPassManager &pm,
   // What is updated in place is staged once.
   pm.addPass(createOffloadStatesPass(options.offload));
   // All buffers and the order are final now.
-  pm.addPass(createAllocateBuffersPass({/*alignment=*/0, options.target}));
+  AllocateBuffersPassOptions allocate = options.allocate;
+  allocate.target = options.target;
+  pm.addPass(createAllocateBuffersPass(allocate));
 }
 
 void accel::plan::buildPlanPipeline(OpPassManager &pm,

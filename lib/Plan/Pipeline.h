@@ -15,6 +15,7 @@ struct PlanOptions {
   BucketCollectivesPassOptions buckets;
   MarkOffloadedPassOptions offloaded;
   OffloadStatesPassOptions offload;
+  AllocateBuffersPassOptions allocate; ///< its target is `target`
 };
 
 /// From `local` to a plan whose buffers have their places, not proved: for who

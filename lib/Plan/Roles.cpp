@@ -36,11 +36,14 @@ std::string plan::describeRole(BufferOp buffer, Content content) {
 SmallVector<std::pair<std::string, int64_t>> plan::addRoles(ProgramOp program) {
   Liveness liveness = Liveness::compute(program);
   llvm::MapVector<StringAttr, int64_t> roles;
-  for (auto arena : program.getOps<ArenaOp>())
+  for (auto arena : program.getOps<ArenaOp>()) {
+    if (arena.getSpace() == Space::nvme)
+      continue;
     for (auto [buffer, content] : liveness.getPeak(arena.getSpace()))
       roles[StringAttr::get(program.getContext(),
                             describeRole(buffer, content))] +=
           Liveness::getBytes(buffer);
+  }
   SmallVector<std::pair<std::string, int64_t>> sorted;
   for (auto [role, bytes] : roles)
     sorted.push_back({role.str(), bytes});

@@ -88,6 +88,24 @@ countCommands(EntryOp entry, const BufferTable &buffers,
   return kinds;
 }
 
+CommandCounts countStored(EntryOp entry, const BufferTable &buffers) {
+  CommandCounts all;
+  entry.walk([&](RunOp run) {
+    buffers.getBody(run).walk([&](CopyOp copy) {
+      auto isStored = [&](ViewAttr view) {
+        return buffers.lookup(view).getSpace() == Space::nvme;
+      };
+      bool reads = isStored(copy.getSource()),
+           writes = isStored(copy.getTarget());
+      int64_t bytes = copy.getTarget().getNumElements() *
+                      copy.getTarget().getElementBytes();
+      all.add({reads || writes, reads * bytes, writes * bytes, 0},
+              run.getTrips());
+    });
+  });
+  return all;
+}
+
 namespace {
 /// Follows a run list as the executor joins it
 /// (runtime/Execute/UnrollLoops.cpp).

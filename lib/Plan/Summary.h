@@ -31,6 +31,10 @@ std::map<llvm::StringRef, CommandCounts>
 countCommands(EntryOp entry, const BufferTable &buffers,
               mlir::SymbolTableCollection &symbols);
 
+/// What one call of an entry reads from the file of space nvme, and writes to
+/// it.
+CommandCounts countStored(EntryOp entry, const BufferTable &buffers);
+
 /// How many captures a device that has any makes of an entry: one of what can
 /// be captured between two files, bodies of another engine, or loops with more
 /// commands than a capture holds (Target::getMostCaptured), of which a turn is

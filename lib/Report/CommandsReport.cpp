@@ -58,6 +58,9 @@ static void printJson(ProgramOp program, const EntryCaptures &all,
         out.attributeObject(entry.getKind(), [&] {
           Kinds kinds = countCommands(entry, buffers, symbols);
           printNumbers(addUp(kinds), out);
+          if (CommandCounts stored = countStored(entry, buffers);
+              stored.commands)
+            out.attributeObject("storage", [&] { printNumbers(stored, out); });
           out.attributeObject("kinds", [&] {
             for (auto &[kind, counts] : kinds)
               out.attributeObject(
@@ -98,6 +101,11 @@ static void printText(ProgramOp program, const EntryCaptures &all,
     add("all", addUp(kinds));
   }
   table.print(os);
+  for (auto entry : program.getOps<EntryOp>())
+    if (CommandCounts stored = countStored(entry, buffers); stored.commands)
+      os << "of these " << entry.getKind() << " has " << stored.commands
+         << " copies that read " << stored.bytesRead << " bytes from a file "
+         << "(nvme) and write " << stored.bytesWritten << " to it\n";
   os << "captures of one call, where the device has any:\n";
   for (auto &[entry, captures] : all) {
     os << "  " << EntryOp(entry).getKind() << " " << captures.count;

@@ -90,10 +90,25 @@ static llvm::MapVector<StringAttr, StateBytes> addStates(ProgramOp program) {
   return roles;
 }
 
-/// Of all arenas of a rank; none where one was not predicted.
+/// Whether it is memory, and no file: a peak is of memory.
+static bool isMemory(const Peak &peak) {
+  return ArenaOp(peak.arena).getSpace() != Space::nvme;
+}
+
+static int64_t addArenas(ArrayRef<Peak> peaks) {
+  int64_t sum = 0;
+  for (Peak peak : peaks)
+    if (isMemory(peak))
+      sum += peak.arena.getBytes();
+  return sum;
+}
+
+/// Of all of a rank's memory; none where an arena was not predicted.
 static std::optional<int64_t> addPredictions(ArrayRef<Peak> peaks) {
   int64_t sum = 0;
   for (const Peak &peak : peaks) {
+    if (!isMemory(peak))
+      continue;
     if (!peak.predicted)
       return std::nullopt;
     sum += *peak.predicted;
@@ -121,9 +136,7 @@ static void printJson(ProgramOp program, ArrayRef<Peak> peaks,
     out.attribute("difference_percent",
                   cost::getDifferencePercent(*predicted, planned));
   };
-  int64_t planned = 0;
-  for (const Peak &peak : peaks)
-    planned += const_cast<Peak &>(peak).arena.getBytes();
+  int64_t planned = addArenas(peaks);
   out.object([&] {
     out.attribute("ranks", int64_t(program.getRanks()));
     out.attribute("stage", int64_t(program.getStage()));
@@ -176,9 +189,7 @@ static void printJson(ProgramOp program, ArrayRef<Peak> peaks,
 
 static void printText(ProgramOp program, ArrayRef<Peak> peaks,
                       const Liveness &live, llvm::raw_ostream &os) {
-  int64_t planned = 0;
-  for (Peak peak : peaks)
-    planned += peak.arena.getBytes();
+  int64_t planned = addArenas(peaks);
   os << "planned peak of each of " << program.getRanks()
      << " ranks: " << formatBytes(planned)
      << describePrediction(addPredictions(peaks), planned) << "\n";
@@ -188,7 +199,8 @@ static void printText(ProgramOp program, ArrayRef<Peak> peaks,
        << describePrediction(peak.predicted, peak.arena.getBytes());
     if (peak.arena.getReserve())
       os << ", and " << formatBytes(peak.arena.getReserve())
-         << " reserved for libraries";
+         << (isMemory(peak) ? " reserved for libraries"
+                            : " of memory by way of which the file is moved");
     os << "\n";
     Table roles({"at the peak", "bytes"});
     for (auto [role, bytes] : peak.roles)

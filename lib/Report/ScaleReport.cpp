@@ -151,7 +151,8 @@ LogicalResult report::printScale(ModuleOp module, StringRef links,
   auto scale = [&](ProgramOp program) {
     Scaled scaled{program, *read, ranks, 0, {}};
     for (auto arena : program.getOps<ArenaOp>())
-      scaled.planned += arena.getBytes();
+      if (arena.getSpace() != Space::nvme)
+        scaled.planned += arena.getBytes();
     TrafficModel traffic(mesh, scaled.links);
     for (auto entry : program.getOps<EntryOp>())
       if (entry.getKind() != kLoadEntry)

@@ -26,7 +26,8 @@ using parallel::RecomputeChoices;
 int64_t Trial::Stage::getBytes() const {
   int64_t bytes = 0;
   for (const cost::PredictedArena &arena : arenas)
-    bytes += arena.bytes;
+    if (arena.space != plan::stringifySpace(plan::Space::nvme))
+      bytes += arena.bytes;
   return bytes;
 }
 

@@ -35,6 +35,8 @@ struct alignas(64) RankControl {
   /// How many barriers it came to: ranks of a program come to the same ones.
   std::atomic<uint64_t> barriers{0};
   std::atomic<uint64_t> runsDone{0}, bytesPopulated{0}, weightBytesRead{0};
+  /// What copies have read from the file of space nvme, and written to it.
+  std::atomic<uint64_t> storageRead{0}, storageWritten{0};
   /// Steps that were finished before this run: its first is one later. The step
   /// (from 1 in this run; 0: none) that failed, after which everybody stops,
   /// and that (from 0) before which everybody stopped because the parent was

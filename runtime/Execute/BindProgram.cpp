@@ -4,6 +4,7 @@
 #include "Execute/Executor.h"
 
 #include "Format/Views.h"
+#include "Storage/StoredArenas.h"
 
 namespace accel::rt {
 namespace {
@@ -146,7 +147,8 @@ Status Executor::allocate() {
     for (size_t i = 1; i < engines.size() && host; ++i)
       ACCEL_RT_RETURN_IF_ERROR(
           engines[i]->device.share(host, bytes, arena.bases[i].emplace()));
-    allocated += bytes;
+    if (!wanted.isStored())
+      allocated += bytes;
     if (poison)
       ACCEL_RT_RETURN_IF_ERROR(poisonArena(base, wanted.bytes));
   }
@@ -297,6 +299,11 @@ Status Executor::prepareTask(const Command &command, size_t engine,
     work.isCapturable = memory().isHostMemory(work.places[0].base);
     work.task = std::make_unique<CoordinateTask>(memory(), first, step);
     return Status();
+  }
+  // It waits for the disk, which no capture may.
+  if (touchesStorage(program, command)) {
+    work.kind = Work::Kind::Host;
+    work.isCapturable = false;
   }
   if (std::optional<Command> here = moveToRank(command))
     return engines[engine]->device.prepare(

@@ -26,8 +26,9 @@ Counts Executor::takeCounts() {
 
 uint64_t Executor::touchedBytes() const {
   uint64_t bytes = 0;
-  for (const Arena &arena : arenas)
-    bytes += arena.touched;
+  for (size_t i = 0; i < arenas.size(); ++i)
+    if (!program.arenas[i].isStored())
+      bytes += arenas[i].touched;
   return bytes;
 }
 

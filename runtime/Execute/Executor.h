@@ -57,7 +57,7 @@ public:
   /// What was executed since the last call of this, by whatever device.
   Counts takeCounts();
 
-  /// Bytes of the arenas that were allocated.
+  /// Bytes of the arenas that were allocated, and are memory.
   uint64_t arenaBytes() const { return allocated; }
   /// Sum over the arenas of the highest byte that a command named.
   uint64_t touchedBytes() const;

@@ -47,11 +47,17 @@ template <class IO> void describe(IO &io, Command &command) {
   io.field("flops", command.flops);
   io.field("inserted_by", command.insertedBy);
 }
+template <class IO> void describe(IO &io, StoragePlan &storage) {
+  io.field("path", storage.path);
+  io.field("block_bytes", storage.blockBytes);
+  io.field("queue_depth", storage.queueDepth);
+}
 template <class IO> void describe(IO &io, ArenaPlan &arena) {
   io.field("space", arena.space);
   io.field("bytes", arena.bytes);
   io.field("alignment", arena.alignment);
   io.field("reserve", arena.reserve);
+  io.field("storage", arena.storage);
 }
 template <class IO> void describe(IO &io, BufferPlan &buffer) {
   io.field("name", buffer.name);

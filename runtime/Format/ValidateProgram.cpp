@@ -26,6 +26,8 @@ constexpr int64_t kMaxSlots = int64_t(1) << 16;
 /// looked at.
 constexpr size_t kMaxCommands = size_t(1) << 24;
 constexpr int64_t kMaxAlignment = 1 << 22;
+/// Of a file's blocks, and of those under way at once.
+constexpr int64_t kMaxStorageBlock = int64_t(1) << 30, kMaxStorageDepth = 4096;
 
 class ProgramValidator {
 public:
@@ -42,6 +44,7 @@ public:
           (arena.alignment & (arena.alignment - 1)) ||
           !inRange(arena.reserve, 0, kLimit))
         return Status::error("found an arena of impossible size");
+      ACCEL_RT_RETURN_IF_ERROR(checkStorage(arena));
     }
     for (const BufferPlan &buffer : program.buffers)
       ACCEL_RT_RETURN_IF_ERROR(checkBuffer(buffer));
@@ -68,6 +71,25 @@ private:
     const ArenaPlan *arena;
     int64_t end; ///< Of the last buffer.
   };
+
+  static Status checkStorage(const ArenaPlan &arena) {
+    if (arena.isStored() != arena.storage.has_value())
+      return Status::error(
+          "expected an arena of space " + inQuotes(kStorageSpace) +
+          ", and no other, to say which file it is, found space " +
+          inQuotes(arena.space));
+    if (!arena.storage)
+      return Status();
+    const StoragePlan &storage = *arena.storage;
+    if (storage.path.empty() || arena.alignment % kStorageSector ||
+        storage.blockBytes % kStorageSector ||
+        !inRange(storage.blockBytes, kStorageSector, kMaxStorageBlock + 1) ||
+        !inRange(storage.queueDepth, 1, kMaxStorageDepth + 1))
+      return Status::error(
+          "found an arena of space " + inQuotes(kStorageSpace) +
+          " whose file has no folder or is moved in impossible blocks");
+    return Status();
+  }
 
   Status checkBuffer(const BufferPlan &buffer) {
     std::string what = "buffer " + inQuotes(buffer.name);

@@ -11,6 +11,7 @@
 #include "Run/Train.h"
 #include "State/CheckpointWriter.h"
 #include "State/SavedWeights.h"
+#include "Storage/StoredArenas.h"
 
 #include <cerrno>
 #include <chrono>
@@ -134,6 +135,15 @@ Status runRank(const Job &job, ControlPlane &control) {
   for (const EngineKind &each : job.devices) {
     ACCEL_RT_RETURN_IF_ERROR(each.kind->make(
         job.file, pool, &self.bytesPopulated, devices.emplace_back()));
+    if (executes && devices.size() == 1)
+      devices.back() = addStorage(
+          std::move(devices.back()), *program,
+          {&self.progress, &self.storageRead, &self.storageWritten,
+           [&](const std::string &sentence) {
+             // Of the ranks of a machine one tells.
+             if (rank % job.ranksHere == 0)
+               std::fprintf(stderr, "acc-run: warning: %s\n", sentence.c_str());
+           }});
     engines.push_back({each.engine, devices.back().get()});
   }
   std::unique_ptr<Device> &device = devices.front();

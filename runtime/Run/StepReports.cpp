@@ -38,7 +38,14 @@ void collectResult(const Job &job, RunResult &result) {
     const RankControl &self = job.control.rank(rank);
     uint64_t planned = 0;
     for (const ArenaPlan &arena : programOf(plan, rank)->arenas)
-      planned += static_cast<uint64_t>(arena.bytes);
+      if (arena.isStored())
+        result.storageBytes =
+            std::max(result.storageBytes, static_cast<uint64_t>(arena.bytes));
+      else
+        planned += static_cast<uint64_t>(arena.bytes);
+    result.storageRead = std::max(result.storageRead, self.storageRead.load());
+    result.storageWritten =
+        std::max(result.storageWritten, self.storageWritten.load());
     result.threads = self.threads;
     result.plannedPeakBytes = std::max(result.plannedPeakBytes, planned);
     result.measuredPeakBytes =

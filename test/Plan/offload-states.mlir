@@ -1,12 +1,17 @@
-// RUN: acc-opt %s --split-input-file --plan-mark-offloaded=optimizer --plan-offload-states=buffer-count=2 | FileCheck %s
+// RUN: acc-opt %s --split-input-file --plan-mark-offloaded=optimizer=host --plan-offload-states=buffer-count=2 | FileCheck %s
 // RUN: acc-opt %s --split-input-file --plan-offload-states -o %t.none && acc-opt %s --split-input-file -o %t.same && diff %t.same %t.none
 // RUN: not acc-opt %s --split-input-file --plan-offload-states=buffer-count=-1 -o /dev/null 2>&1 | FileCheck %s --check-prefix=ROOM
 // ROOM: error: expected room for at least one offloaded state, or 0, found -1
 
 // Parameters, too, with room for the states of two commands: @w stays where every one
 // needs it.
-// RUN: acc-opt %s --plan-mark-offloaded="optimizer parameters" --plan-offload-states | FileCheck %s --check-prefix=BOTH
-// RUN: acc-opt %s --plan-mark-offloaded=parameters --plan-offload-states | FileCheck %s --check-prefix=WEIGHTS
+// RUN: acc-opt %s --plan-mark-offloaded="optimizer=host parameters=host" --plan-offload-states | FileCheck %s --check-prefix=BOTH
+// RUN: acc-opt %s --plan-mark-offloaded=parameters=host --plan-offload-states | FileCheck %s --check-prefix=WEIGHTS
+// Each in its own place: some on the host, others in a file.
+// RUN: acc-opt %s --plan-mark-offloaded="optimizer=nvme parameters=host" --plan-offload-states | FileCheck %s --check-prefix=FILE
+// FILE-DAG: plan.buffer @w : state host 32 bytes source @w
+// FILE-DAG: plan.buffer @a : state nvme 32 bytes source @a
+// FILE: plan.copy @a[8xf32] -> @a.staged[8xf32] on offload
 // BOTH-DAG: plan.buffer @w : state host 32 bytes source @w
 // BOTH-DAG: plan.buffer @a : state host 32 bytes source @a
 // BOTH-DAG: plan.buffer @w.staged : activation device 32 bytes

@@ -526,3 +526,73 @@ plan.program @told_too_early stage 0 ranks 1 {
   }
   plan.entry @forward { plan.segment cpu { plan.run @f } }
 }
+
+// -----
+
+// A file is copied from and to, and read into.
+plan.program @stored stage 0 ranks 1 {
+  plan.arena device 128 bytes
+  plan.arena nvme 64 bytes alignment 4096 {plan.storage = {block_size = 4096 : i64, path = "/d", queue_depth = 1 : i64}}
+  plan.buffer @a : activation device at 0, 64 bytes
+  plan.buffer @b : activation device at 64, 64 bytes
+  plan.buffer @w : activation nvme at 0, 64 bytes
+  plan.body @f engine cpu {
+    plan.fill @a[16xf32] with 1.0
+    plan.copy @a[16xf32] -> @w[16xf32]
+    plan.copy @w[16xf32] -> @b[16xf32]
+  }
+  plan.entry @forward { plan.segment cpu { plan.run @f } }
+}
+
+// -----
+
+plan.program @computed_in_a_file stage 0 ranks 1 {
+  plan.arena nvme 64 bytes alignment 4096 {plan.storage = {block_size = 4096 : i64, path = "/d", queue_depth = 1 : i64}}
+  plan.buffer @w : activation nvme at 0, 64 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected @w, which lies in a file (space 'nvme'), to be read as a state's first value, or copied from there or to it in bytes that follow each other}}
+    plan.fill @w[16xf32] with 1.0
+  }
+  plan.entry @forward { plan.segment cpu { plan.run @f } }
+}
+
+// -----
+
+plan.program @file_to_file stage 0 ranks 1 {
+  plan.arena device 64 bytes
+  plan.arena nvme 4160 bytes alignment 4096 {plan.storage = {block_size = 4096 : i64, path = "/d", queue_depth = 1 : i64}}
+  plan.buffer @a : activation device at 0, 64 bytes
+  plan.buffer @v : activation nvme at 0, 64 bytes
+  plan.buffer @w : activation nvme at 4096, 64 bytes
+  plan.body @f engine cpu {
+    plan.fill @a[16xf32] with 1.0
+    plan.copy @a[16xf32] -> @v[16xf32]
+    // expected-error @below {{which lies in a file (space 'nvme')}}
+    plan.copy @v[16xf32] -> @w[16xf32]
+  }
+  plan.entry @forward { plan.segment cpu { plan.run @f } }
+}
+
+// -----
+
+plan.program @no_file stage 0 ranks 1 {
+  // expected-error @below {{expected 'plan.storage' with path, block_size and queue_depth}}
+  plan.arena nvme 64 bytes alignment 4096
+  plan.buffer @w : activation nvme at 0, 64 bytes
+}
+
+// -----
+
+plan.program @odd_blocks stage 0 ranks 1 {
+  // expected-error @below {{expected blocks (aio.block_size) of a multiple of 4096 bytes, at most 1073741824, found 5000}}
+  plan.arena nvme 64 bytes alignment 4096 {plan.storage = {block_size = 5000 : i64, path = "/d", queue_depth = 1 : i64}}
+  plan.buffer @w : activation nvme at 0, 64 bytes
+}
+
+// -----
+
+plan.program @no_depth stage 0 ranks 1 {
+  // expected-error @below {{expected from 1 to 4096 blocks under way at once (aio.queue_depth), found 0}}
+  plan.arena nvme 64 bytes alignment 4096 {plan.storage = {block_size = 4096 : i64, path = "/d", queue_depth = 0 : i64}}
+  plan.buffer @w : activation nvme at 0, 64 bytes
+}

@@ -104,6 +104,12 @@ void printJson(const RunResult &result) {
       (unsigned long long)result.touchedPeakBytes,
       (unsigned long long)result.residentBytes,
       (unsigned long long)result.reservedBytes, result.loadSeconds);
+  if (result.storageBytes)
+    std::printf("\"storage_bytes\": %llu, \"storage_read_bytes\": %llu, "
+                "\"storage_written_bytes\": %llu, ",
+                (unsigned long long)result.storageBytes,
+                (unsigned long long)result.storageRead,
+                (unsigned long long)result.storageWritten);
   if (!result.machines.empty())
     std::printf("\"machines\": \"%s\", \"network_bytes\": %llu, ",
                 result.machines.c_str(),
@@ -143,6 +149,11 @@ void printText(const RunResult &result) {
   std::printf("resident: %s (reserved beside the arenas: %s)\n",
               bytesText(result.residentBytes).c_str(),
               bytesText(result.reservedBytes).c_str());
+  if (result.storageBytes)
+    std::printf("storage: %s, read %s, written %s\n",
+                bytesText(result.storageBytes).c_str(),
+                bytesText(result.storageRead).c_str(),
+                bytesText(result.storageWritten).c_str());
   if (!result.machines.empty())
     std::printf("machines: %s, %s of each rank for messages between them\n",
                 result.machines.c_str(),

@@ -7,6 +7,7 @@
 
 #include "Rendezvous.h"
 #include "Replay.h"
+#include "StoredBytes.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/Plan/ForEachProgram.h"
 #include <map>
@@ -36,6 +37,7 @@ struct VerifyPlanPass : impl::VerifyPlanPassBase<VerifyPlanPass> {
                      failed(checkRuns(program, buffers)) ||
                      failed(checkViews(program, buffers)) ||
                      failed(checkExchange(program, buffers)) ||
+                     failed(checkStoredBytes(program, buffers)) ||
                      failed(Replay(program, buffers).run()));
     });
     if (failed(each))

@@ -6,6 +6,7 @@
 #include "lib/Plan/Order/CommandOrder.h"
 
 #include "dialects/Plan/ForEachProgram.h"
+#include "dialects/Plan/Storage.h"
 #include "lib/Plan/BufferTable.h"
 #include "lib/Plan/Passes.h"
 #include "lib/Target/TargetTable.h"
@@ -107,6 +108,10 @@ struct AllocateBuffersPass
     for (Space space : kSpaces) {
       int64_t &own = alignments[space] =
           alignment == 0 ? (*chosen)->getAlignment(space) : alignment;
+      // Whatever the target wants: no two buffers have bytes of one sector, so
+      // that none is read again for the other's sake.
+      if (space == Space::nvme)
+        own = std::max(own, kStorageSector);
       if (own >= 1 && llvm::isPowerOf2_64(own))
         continue;
       getOperation().emitError()
@@ -137,8 +142,13 @@ struct AllocateBuffersPass
       int64_t bytes = place(lifetimes, *order, space, placed);
       if (placed.empty())
         continue;
-      ArenaOp::create(builder, program.getLoc(), space, bytes,
-                      alignments[space], /*reserve=*/0);
+      auto arena = ArenaOp::create(builder, program.getLoc(), space, bytes,
+                                   alignments[space], /*reserve=*/0);
+      if (space != Space::nvme)
+        continue;
+      Storage{storagePath, blockSize, queueDepth}.attach(arena);
+      if (failed(Storage::read(arena)))
+        return failure();
     }
     for (auto buffer : program.getOps<BufferOp>())
       if (buffer.getAliasOf())

@@ -1,4 +1,4 @@
-// Says which states the host keeps, by what they are for.
+// Says which states the host or a disk keeps, by what they are for.
 
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Offloaded.h"
@@ -21,13 +21,34 @@ struct MarkOffloadedPass : impl::MarkOffloadedPassBase<MarkOffloadedPass> {
           << double(ratio);
       return signalPassFailure();
     }
+    FailureOr<std::optional<Space>> moments = parse(optimizer, "optimizer"),
+                                    weights = parse(parameters, "parameters");
+    if (failed(moments) || failed(weights))
+      return signalPassFailure();
+    ofMoments = *moments;
+    ofParameters = *weights;
     SymbolTable symbols(getOperation());
     for (auto program : getOperation().getOps<ProgramOp>())
       runOnProgram(program, symbols);
   }
 
+  /// Where states lie that `what` says; none: where they are.
+  FailureOr<std::optional<Space>> parse(StringRef where, StringRef what) {
+    if (where == "none")
+      return std::optional<Space>();
+    std::optional<Space> space = symbolizeSpace(where);
+    if (space == Space::host || space == Space::nvme)
+      return space;
+    return getOperation().emitError()
+           << "expected '" << what << "' to be none, host or nvme, found '"
+           << where << "'";
+  }
+
   void runOnProgram(ProgramOp program, const SymbolTable &symbols) {
-    SmallVector<BufferOp> marked, moments;
+    SmallVector<BufferOp> moments;
+    auto mark = [&](BufferOp buffer, Space space) {
+      buffer->setAttr(kOffloadedAttr, SpaceAttr::get(&getContext(), space));
+    };
     for (auto buffer : program.getOps<BufferOp>()) {
       if (buffer.getRole() != Role::state || !buffer.getSourceAttr())
         continue;
@@ -35,10 +56,10 @@ struct MarkOffloadedPass : impl::MarkOffloadedPassBase<MarkOffloadedPass> {
           symbols.lookup<nn::StateOp>(buffer.getSourceAttr().getAttr());
       if (!state)
         continue;
-      if (state.getRole() == nn::StateRole::moment && optimizer)
+      if (state.getRole() == nn::StateRole::moment && ofMoments)
         moments.push_back(buffer);
-      if (state.getRole() == nn::StateRole::parameter && parameters)
-        marked.push_back(buffer);
+      if (state.getRole() == nn::StateRole::parameter && ofParameters)
+        mark(buffer, *ofParameters);
     }
     double total = 0, moved = 0;
     for (BufferOp buffer : moments)
@@ -47,11 +68,11 @@ struct MarkOffloadedPass : impl::MarkOffloadedPassBase<MarkOffloadedPass> {
       if (moved >= ratio * total)
         break;
       moved += double(buffer.getBytes());
-      marked.push_back(buffer);
+      mark(buffer, *ofMoments);
     }
-    for (BufferOp buffer : marked)
-      buffer->setAttr(kOffloadedAttr, UnitAttr::get(&getContext()));
   }
+
+  std::optional<Space> ofMoments, ofParameters;
 };
 } // namespace
 } // namespace accel::plan

@@ -378,13 +378,15 @@ struct OffloadStatesPass : impl::OffloadStatesPassBase<OffloadStatesPass> {
     BufferTable buffers(program);
     Origins origins;
     for (auto buffer : program.getOps<BufferOp>()) {
-      if (!buffer->removeAttr(kOffloadedAttr))
+      auto place =
+          dyn_cast_or_null<SpaceAttr>(buffer->removeAttr(kOffloadedAttr));
+      if (!place)
         continue;
       Operation *state = symbols.lookup(buffer.getSourceAttr().getAttr());
       origins.try_emplace(
           buffer,
           Origin{buffer.getSpace(), state ? state->getLoc() : buffer.getLoc()});
-      buffer.setSpace(Space::host);
+      buffer.setSpace(place.getValue());
     }
     if (origins.empty())
       return;

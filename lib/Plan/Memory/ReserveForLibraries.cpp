@@ -1,6 +1,7 @@
 // Says what a rank will hold beside its arenas, from what its plan makes it
 // prepare.
 
+#include "dialects/Plan/Storage.h"
 #include "lib/Plan/Passes.h"
 #include "lib/Target/TargetTable.h"
 
@@ -21,8 +22,17 @@ struct ReserveForLibrariesPass
     if (failed(chosen))
       return signalPassFailure();
     for (auto program : getOperation().getOps<ProgramOp>())
-      for (auto arena : program.getOps<ArenaOp>())
-        arena.setReserve((*chosen)->estimateReserve(program, arena.getSpace()));
+      for (auto arena : program.getOps<ArenaOp>()) {
+        int64_t bytes = (*chosen)->estimateReserve(program, arena.getSpace());
+        // A file is moved by way of the host's memory, whatever the target is.
+        if (arena.getSpace() == Space::nvme) {
+          FailureOr<Storage> storage = Storage::read(arena);
+          if (failed(storage))
+            return signalPassFailure();
+          bytes += storage->getStagedBytes();
+        }
+        arena.setReserve(bytes);
+      }
   }
 };
 } // namespace

@@ -122,8 +122,10 @@ private:
 
 } // namespace
 
-/// All but what the parent has mapped for the ranks of the machine.
-bool cpu::isOfProcess(const std::string &space) { return space != "shared"; }
+/// All but what the parent has mapped for the ranks of the machine, and files.
+bool cpu::isOfProcess(const std::string &space) {
+  return space != "shared" && space != kStorageSpace;
+}
 
 Status cpu::makeDevice(const ExecutableFile &file, ThreadPool &pool,
                        std::atomic<uint64_t> *populated,

@@ -23,7 +23,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 19;
+inline constexpr int64_t kFormatVersion = 20;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// What the names of sections that hold a target's code begin with; what
 /// follows is the target's own.
@@ -38,9 +38,24 @@ struct Axis {
 // Programs
 //===----------------------------------------------------------------------===//
 
+/// Where the file of an arena of space nvme lies, and how it is moved: in
+/// blocks, of which so many are under way at once.
+struct StoragePlan {
+  std::string path; ///< A folder of the machine that runs.
+  int64_t blockBytes = 1 << 20, queueDepth = 8;
+};
+/// What such a file is read and written in where the cache of pages is passed
+/// by: no two buffers of it share one.
+inline constexpr int64_t kStorageSector = 4096;
+/// The space that is a file.
+inline constexpr const char *kStorageSpace = "nvme";
+
 struct ArenaPlan {
   std::string space; ///< device, pinned, host, shared, nvme.
   int64_t bytes = 0, alignment = 64, reserve = 0;
+  std::optional<StoragePlan> storage = std::nullopt; ///< Of space nvme alone.
+
+  bool isStored() const { return space == kStorageSpace; }
 };
 struct BufferPlan {
   std::string name, role, space;

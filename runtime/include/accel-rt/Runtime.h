@@ -191,11 +191,15 @@ using EntryCounts = std::map<std::string, KindCounts>;
 struct RunResult {
   std::string device; ///< That it ran on.
   int64_t ranks = 1, threads = 1;
-  uint64_t plannedPeakBytes = 0;  ///< Sum of the arenas, by the plan.
+  /// Sum of the arenas, by the plan; of memory, as are those that follow.
+  uint64_t plannedPeakBytes = 0;
   uint64_t measuredPeakBytes = 0; ///< Sum of the arenas, as allocated.
   uint64_t touchedPeakBytes = 0;  ///< Up to the highest byte a command named.
   uint64_t residentBytes = 0; ///< After the last run, of this process alone.
   uint64_t reservedBytes = 0; ///< What the plan grants beside the arenas.
+  /// The arena nvme, which is a file, and what copies have moved from there and
+  /// to it.
+  uint64_t storageBytes = 0, storageRead = 0, storageWritten = 0;
   double loadSeconds = 0;
   std::vector<double> seconds; ///< Of each call or step, on the slowest rank.
   int64_t skippedSteps = 0;    ///< Those whose verdict was that, among them.

@@ -159,11 +159,11 @@ TEST(Format, ReadsEveryFieldAsWhatItIs) {
       {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
       {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
       {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
-      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"19\"},", "",
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"20\"},", "",
        "expected the format 'accx'"},
-      {"{\"format\":\"accx\",\"version\":\"19\"}", "\"accx\"",
+      {"{\"format\":\"accx\",\"version\":\"20\"}", "\"accx\"",
        "expected the format 'accx'"},
-      {"\"version\":\"19\"", "\"version\":19", "expected format version 19"},
+      {"\"version\":\"20\"", "\"version\":20", "expected format version 20"},
       {"\"accx\":{", "\"section:s\":5,\"accx\":{",
        "expected an object in section 's'"},
       {"\"accx\":{",
@@ -268,8 +268,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"19\"", "\"version\":\"20\"",
-       "expected format version 19, found 20"},
+      {"\"version\":\"20\"", "\"version\":\"21\"",
+       "expected format version 20, found 21"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},

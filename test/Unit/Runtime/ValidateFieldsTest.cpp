@@ -40,6 +40,35 @@ TEST(ValidateFields, OfArenas) {
   EXPECT_THAT(arena({"device", 0, 64, 0}), HasSubstr("two arenas of space"));
 }
 
+TEST(ValidateFields, OfFiles) {
+  auto arena = [](const std::function<void(ArenaPlan &)> &change) {
+    return tiny([&](Program &p) {
+      p.arenas.push_back({"nvme", 0, 4096, 0, StoragePlan{"/d", 4096, 1}});
+      change(p.arenas.back());
+    });
+  };
+  const char *impossible = "has no folder or is moved in impossible blocks";
+  EXPECT_EQ(arena([](ArenaPlan &) {}), "");
+  EXPECT_THAT(arena([](ArenaPlan &p) { p.storage.reset(); }),
+              HasSubstr("to say which file it is"));
+  EXPECT_THAT(arena([](ArenaPlan &p) { p.space = "host"; }),
+              HasSubstr("to say which file it is"));
+  EXPECT_THAT(arena([](ArenaPlan &p) { p.storage->path = ""; }),
+              HasSubstr(impossible));
+  EXPECT_THAT(arena([](ArenaPlan &p) { p.alignment = 2048; }),
+              HasSubstr(impossible));
+  EXPECT_THAT(arena([](ArenaPlan &p) { p.storage->blockBytes = 4097; }),
+              HasSubstr(impossible));
+  EXPECT_THAT(arena([](ArenaPlan &p) { p.storage->blockBytes = 0; }),
+              HasSubstr(impossible));
+  EXPECT_THAT(arena([](ArenaPlan &p) { p.storage->blockBytes = 2LL << 30; }),
+              HasSubstr(impossible));
+  EXPECT_THAT(arena([](ArenaPlan &p) { p.storage->queueDepth = 0; }),
+              HasSubstr(impossible));
+  EXPECT_THAT(arena([](ArenaPlan &p) { p.storage->queueDepth = 4097; }),
+              HasSubstr(impossible));
+}
+
 TEST(ValidateFields, OfBuffers) {
   auto buffer = [](const std::function<void(BufferPlan &)> &change) {
     return tiny([&](Program &p) {
