@@ -16,14 +16,15 @@ StateOp nn::findState(BlockArgument argument) {
               : nullptr;
 }
 
-std::optional<int64_t> nn::findOwner(BlockArgument argument) {
-  auto entry = cast<func::FuncOp>(argument.getOwner()->getParentOp());
-  auto name = entry.getArgAttrOfType<FlatSymbolRefAttr>(argument.getArgNumber(),
-                                                        kStateAttr);
-  if (!name)
-    return std::nullopt;
-  auto state = SymbolTable::lookupNearestSymbolFrom<StateOp>(entry, name);
-  return state ? int64_t(state.getChunk()) : 0;
+ArgumentStates::ArgumentStates(func::FuncOp function)
+    : states(function.getNumArguments()) {
+  llvm::DenseMap<Attribute, StateOp> named;
+  for (auto state : function->getParentOfType<ModuleOp>().getOps<StateOp>())
+    named[state.getSymNameAttr()] = state;
+  for (auto [argument, state] : llvm::enumerate(states))
+    if (auto name =
+            function.getArgAttrOfType<FlatSymbolRefAttr>(argument, kStateAttr))
+      state = named.lookup(name.getAttr());
 }
 
 FailureOr<Chunks> Chunks::compute(func::FuncOp entry) {
@@ -32,8 +33,9 @@ FailureOr<Chunks> Chunks::compute(func::FuncOp entry) {
     result.chunks[value] = chunk;
     result.chunkCount = std::max(result.chunkCount, chunk + 1);
   };
+  ArgumentStates states(entry);
   for (BlockArgument argument : entry.getArguments())
-    if (auto owner = findOwner(argument))
+    if (auto owner = states.findOwner(argument))
       put(argument, *owner);
   for (Operation &op : entry.front().without_terminator()) {
     std::optional<int64_t> chunk;

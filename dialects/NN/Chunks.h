@@ -33,12 +33,28 @@ private:
   int64_t chunkCount = 1;
 };
 
-/// The state that an argument of a function stands for; null of an input.
+/// The state that an argument of a function stands for; null of an input. Looks
+/// through the module: who asks of many arguments uses `ArgumentStates`.
 StateOp findState(mlir::BlockArgument argument);
 
-/// The chunk that owns the state which an argument stands for; none of an
-/// input.
-std::optional<int64_t> findOwner(mlir::BlockArgument argument);
+/// The states that the arguments of a function stand for.
+class ArgumentStates {
+public:
+  explicit ArgumentStates(mlir::func::FuncOp function);
+
+  /// Null of an input.
+  StateOp find(mlir::BlockArgument argument) const {
+    return states[argument.getArgNumber()];
+  }
+  /// The chunk that owns the state; none of an input.
+  std::optional<int64_t> findOwner(mlir::BlockArgument argument) const {
+    StateOp state = find(argument);
+    return state ? std::optional<int64_t>(state.getChunk()) : std::nullopt;
+  }
+
+private:
+  mutable llvm::SmallVector<StateOp> states; ///< by argument
+};
 
 } // namespace accel::nn
 

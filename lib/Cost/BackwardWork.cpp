@@ -25,8 +25,9 @@ bool cost::isTrained(nn::StateOp state) {
 /// What depends on parameters that are trained, by ops that have gradients.
 static llvm::DenseSet<Value> findActive(func::FuncOp forward) {
   llvm::DenseSet<Value> active;
+  nn::ArgumentStates states(forward);
   for (BlockArgument argument : forward.getArguments())
-    if (nn::StateOp state = nn::findState(argument); isTrained(state))
+    if (isTrained(states.find(argument)))
       active.insert(argument);
   for (Operation &op : forward.front().without_terminator())
     if (isa<DifferentiableOpInterface>(op) &&

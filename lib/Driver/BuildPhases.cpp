@@ -64,24 +64,26 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
       pm.addPass(parallel::createMarkRecomputedPass(options.recompute));
     if (options.lossChunks.chunks != "none")
       pm.addPass(parallel::createMarkLossChunksPass(options.lossChunks));
-    pm.addPass(
-        search::createDecidePass(options.decide, parallel::buildSplitPipeline));
-    auto buildPlan = [plan = options.plan](OpPassManager &trial) {
-      trial.addPass(tasks::createSplitTasksPass());
-      trial.addPass(tasks::createMergeScatterAddsPass());
-      plan::buildTrialPipeline(trial, plan);
-    };
-    pm.addPass(search::createTraceFrontierPass(parallel::buildSplitPipeline,
-                                               buildPlan));
+    search::Trier trier{
+        [](OpPassManager &trial) {
+          parallel::buildSplitPipeline(trial, /*isVerified=*/false);
+        },
+        [](OpPassManager &trial) {
+          trial.addPass(tasks::createSplitTasksPass());
+          trial.addPass(tasks::createMergeScatterAddsPass());
+        },
+        [plan = options.plan](OpPassManager &trial, ArrayRef<int64_t> stages) {
+          plan::buildTrialPipeline(trial, plan, stages);
+        }};
+    pm.addPass(search::createDecidePass(options.decide, trier.buildSplit));
+    pm.addPass(search::createTraceFrontierPass(trier));
     if (!options.fitMemory.budget.empty()) {
       search::FitMemoryPassOptions fit = options.fitMemory;
       fit.recompute = options.recompute.policy;
-      pm.addPass(search::createFitMemoryPass(fit, parallel::buildSplitPipeline,
-                                             buildPlan));
+      pm.addPass(search::createFitMemoryPass(fit, trier));
     }
     // Of all that is decided now.
-    pm.addPass(search::createPredictMemoryPass(parallel::buildSplitPipeline,
-                                               buildPlan));
+    pm.addPass(search::createPredictMemoryPass(std::move(trier)));
     return;
   }
   case Phase::Local: {

@@ -45,8 +45,9 @@ void buildPlacePipeline(mlir::OpPassManager &pm, const PlaceOptions &options);
 
 /// Adds the passes from `decided` to one rank's program: gathers and scatters
 /// get their places, reshards become collectives, types one rank's. What
-/// follows is `local-split-tasks`, and `local-verify`.
-void buildSplitPipeline(mlir::OpPassManager &pm);
+/// follows is `local-split-tasks`, and `local-verify`. Who tries a copy need
+/// not have it verified: the program itself is.
+void buildSplitPipeline(mlir::OpPassManager &pm, bool isVerified = true);
 
 } // namespace accel::parallel
 

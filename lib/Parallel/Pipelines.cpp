@@ -71,9 +71,10 @@ void parallel::buildPlacePipeline(OpPassManager &pm,
   pm.addPass(createVerifyPass());
 }
 
-void parallel::buildSplitPipeline(OpPassManager &pm) {
+void parallel::buildSplitPipeline(OpPassManager &pm, bool isVerified) {
   // The text of a phase may come from anywhere.
-  pm.addPass(createVerifyPass());
+  if (isVerified)
+    pm.addPass(createVerifyPass());
   // Once it is decided what runs, and how often: what is computed again in the
   // backward reads what the backward gathers. Scatters are what no smaller
   // exchange makes in pieces.
@@ -83,7 +84,8 @@ void parallel::buildSplitPipeline(OpPassManager &pm) {
   pm.addPass(createPlaceGathersPass());
   // Who asks why is told of each reshard where it stands now.
   pm.addPass(createExplainReshardsPass());
-  pm.addPass(createVerifyPass());
+  if (isVerified)
+    pm.addPass(createVerifyPass());
   // Single collectives first, so that they can be seen, and changed, as types.
   pm.addPass(createPlanReshardsPass());
   pm.addPass(createLocalizePass());

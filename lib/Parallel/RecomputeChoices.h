@@ -20,10 +20,11 @@ public:
   explicit RecomputeChoices(mlir::func::FuncOp step);
 
   struct Layer {
-    std::string name; ///< the path of its module, and which call of it
-    int64_t chunk;    ///< of the pipeline
-    unsigned kind;    ///< layers of one kind are alike, op by op
-    uint32_t parts;   ///< those that it has, a bit each
+    std::string name;  ///< the path of its module, and which call of it
+    int64_t chunk;     ///< of the pipeline
+    unsigned kind;     ///< layers of a chunk of one kind are alike, op by op
+    unsigned likeness; ///< the same of layers of all chunks
+    uint32_t parts;    ///< those that it has, a bit each
   };
   llvm::ArrayRef<Layer> getLayers() const { return layers; }
 

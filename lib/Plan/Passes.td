@@ -102,7 +102,8 @@ def LowerToPlanPass : Pass<"local-lower-to-plan", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::accel::plan::PlanDialect"];
-  let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">];
+  let options = [Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">,
+                 ListOption<"stages", "stages", "int64_t", "The stages that get a program; without it all">];
 }
 
 def MarkOffloadedPass : Pass<"plan-mark-offloaded", "::mlir::ModuleOp"> {

@@ -8,13 +8,15 @@
 using namespace mlir;
 
 void accel::plan::buildTrialPipeline(OpPassManager &pm,
-                                     const PlanOptions &options) {
+                                     const PlanOptions &options,
+                                     llvm::ArrayRef<int64_t> stages) {
   // Before fusion, which takes the casts into the kernels around them.
   pm.addPass(createNarrowWiresPass());
   // While values are tensors, fusion is a question about ops.
   pm.addPass(createFormKernelsPass({options.target}));
   // What is left are commands and views: give them bytes.
-  pm.addPass(createLowerToPlanPass({options.target}));
+  pm.addPass(createLowerToPlanPass(
+      {options.target, llvm::SmallVector<int64_t>(stages)}));
   // What lies on the host is not packed beside it.
   pm.addPass(createMarkOffloadedPass(options.offloaded));
   // Forms ask for scratch and packed weights, so they come before addresses.

@@ -19,8 +19,10 @@ struct PlanOptions {
 };
 
 /// From `local` to a plan whose buffers have their places, not proved: for who
-/// asks what it would take.
-void buildTrialPipeline(mlir::OpPassManager &pm, const PlanOptions &options);
+/// asks what it would take. `stages` are those that are planned, all if there
+/// are none.
+void buildTrialPipeline(mlir::OpPassManager &pm, const PlanOptions &options,
+                        llvm::ArrayRef<int64_t> stages = {});
 
 /// From `local` to a plan that is ordered, allocated and proved.
 void buildPlanPipeline(mlir::OpPassManager &pm, const PlanOptions &options);

@@ -8,10 +8,10 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::plan;
 
-std::string plan::describeRole(BufferOp buffer, Content content) {
+std::string plan::describeRole(BufferOp buffer, Content content,
+                               const SymbolTable &symbols) {
   if (buffer.getRole() == Role::state) {
-    auto state = buffer->getParentOfType<ModuleOp>().lookupSymbol<nn::StateOp>(
-        buffer.getSourceAttr());
+    auto state = symbols.lookup<nn::StateOp>(buffer.getSourceAttr().getAttr());
     if (state && state.getFrozen())
       return "frozen parameters";
     return state ? nn::stringifyStateRole(state.getRole()).str() + "s"
@@ -33,15 +33,16 @@ std::string plan::describeRole(BufferOp buffer, Content content) {
          (buffer.getRole() == Role::activation ? "s" : "");
 }
 
-SmallVector<std::pair<std::string, int64_t>> plan::addRoles(ProgramOp program) {
-  Liveness liveness = Liveness::compute(program);
+SmallVector<std::pair<std::string, int64_t>>
+plan::addRoles(ProgramOp program, const Liveness &liveness,
+               const SymbolTable &symbols) {
   llvm::MapVector<StringAttr, int64_t> roles;
   for (auto arena : program.getOps<ArenaOp>()) {
     if (arena.getSpace() == Space::nvme)
       continue;
     for (auto [buffer, content] : liveness.getPeak(arena.getSpace()))
       roles[StringAttr::get(program.getContext(),
-                            describeRole(buffer, content))] +=
+                            describeRole(buffer, content, symbols))] +=
           Liveness::getBytes(buffer);
   }
   SmallVector<std::pair<std::string, int64_t>> sorted;

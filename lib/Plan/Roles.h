@@ -8,12 +8,16 @@
 
 namespace accel::plan {
 
-/// "gradients", "gathered weights": what a buffer is for.
-std::string describeRole(BufferOp buffer, Content content);
+/// "gradients", "gathered weights": what a buffer is for. `symbols` are those
+/// of the module.
+std::string describeRole(BufferOp buffer, Content content,
+                         const mlir::SymbolTable &symbols);
 
 /// The bytes of a program by what they are for, when most of each arena is
 /// alive, the most first; not what lies between buffers.
-llvm::SmallVector<std::pair<std::string, int64_t>> addRoles(ProgramOp program);
+llvm::SmallVector<std::pair<std::string, int64_t>>
+addRoles(ProgramOp program, const Liveness &liveness,
+         const mlir::SymbolTable &symbols);
 
 } // namespace accel::plan
 

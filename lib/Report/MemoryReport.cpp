@@ -46,6 +46,7 @@ findPrediction(ArenaOp arena, ArrayRef<cost::PredictedArena> predicted) {
 }
 
 static Peak measure(ArenaOp arena, const Liveness &liveness,
+                    const SymbolTable &symbols,
                     ArrayRef<cost::PredictedArena> predicted) {
   Peak peak{arena,
             findPrediction(arena, predicted),
@@ -53,8 +54,8 @@ static Peak measure(ArenaOp arena, const Liveness &liveness,
             liveness.getPeak(arena.getSpace())};
   int64_t gaps = arena.getBytes();
   for (auto [buffer, content] : peak.largest) {
-    auto role =
-        StringAttr::get(arena.getContext(), describeRole(buffer, content));
+    auto role = StringAttr::get(arena.getContext(),
+                                describeRole(buffer, content, symbols));
     peak.roles[role] += Liveness::getBytes(buffer);
     gaps -= Liveness::getBytes(buffer);
   }
@@ -69,17 +70,17 @@ static Peak measure(ArenaOp arena, const Liveness &liveness,
 }
 
 /// Of all ranks together, what pads a state; of one rank, its bytes.
-static llvm::MapVector<StringAttr, StateBytes> addStates(ProgramOp program) {
+static llvm::MapVector<StringAttr, StateBytes>
+addStates(ProgramOp program, const SymbolTable &symbols) {
   llvm::MapVector<StringAttr, StateBytes> roles;
   for (auto buffer : program.getOps<BufferOp>()) {
     if (buffer.getRole() != Role::state)
       continue;
     StateBytes &total = roles[StringAttr::get(
-        program.getContext(), describeRole(buffer, Content::Own))];
+        program.getContext(), describeRole(buffer, Content::Own, symbols))];
     total.bytes += Liveness::getBytes(buffer);
     ++total.tensors;
-    auto state = program->getParentOfType<ModuleOp>().lookupSymbol<nn::StateOp>(
-        buffer.getSourceAttr());
+    auto state = symbols.lookup<nn::StateOp>(buffer.getSourceAttr().getAttr());
     if (!state)
       continue;
     auto type = cast<RankedTensorType>(state.getType());
@@ -126,7 +127,8 @@ static std::string describePrediction(std::optional<int64_t> predicted,
 }
 
 static void printJson(ProgramOp program, ArrayRef<Peak> peaks,
-                      const Liveness &live, llvm::raw_ostream &os) {
+                      const Liveness &live, const SymbolTable &symbols,
+                      llvm::raw_ostream &os) {
   llvm::json::OStream out(os, 1);
   auto writePrediction = [&](std::optional<int64_t> predicted,
                              int64_t planned) {
@@ -158,14 +160,14 @@ static void printJson(ProgramOp program, ArrayRef<Peak> peaks,
               out.object([&, buffer = buffer, content = content]() mutable {
                 out.attribute("buffer", buffer.getSymName());
                 out.attribute("bytes", Liveness::getBytes(buffer));
-                out.attribute("role", describeRole(buffer, content));
+                out.attribute("role", describeRole(buffer, content, symbols));
                 out.attribute("node", describeNode(buffer));
               });
           });
         });
     });
     out.attributeObject("states", [&] {
-      for (auto &[role, total] : addStates(program))
+      for (auto &[role, total] : addStates(program, symbols))
         out.attributeObject(role.getValue(), [&, &total = total] {
           out.attribute("bytes", total.bytes);
           out.attribute("padding_bytes_of_all_ranks", total.padding);
@@ -188,7 +190,8 @@ static void printJson(ProgramOp program, ArrayRef<Peak> peaks,
 }
 
 static void printText(ProgramOp program, ArrayRef<Peak> peaks,
-                      const Liveness &live, llvm::raw_ostream &os) {
+                      const Liveness &live, const SymbolTable &symbols,
+                      llvm::raw_ostream &os) {
   int64_t planned = addArenas(peaks);
   os << "planned peak of each of " << program.getRanks()
      << " ranks: " << formatBytes(planned)
@@ -208,14 +211,14 @@ static void printText(ProgramOp program, ArrayRef<Peak> peaks,
     roles.print(os);
     Table largest({"largest", "bytes", "role", "node"});
     for (auto [buffer, content] : peak.largest)
-      largest.add({buffer.getSymName().str(),
-                   formatBytes(Liveness::getBytes(buffer)),
-                   describeRole(buffer, content), describeNode(buffer)});
+      largest.add(
+          {buffer.getSymName().str(), formatBytes(Liveness::getBytes(buffer)),
+           describeRole(buffer, content, symbols), describeNode(buffer)});
     largest.print(os);
   }
   os << "states of a rank:\n";
   Table states({"role", "tensors", "bytes", "padding of all ranks"});
-  for (auto &[role, total] : addStates(program))
+  for (auto &[role, total] : addStates(program, symbols))
     states.add({role.str(), std::to_string(total.tensors),
                 formatBytes(total.bytes), formatBytes(total.padding)});
   states.print(os);
@@ -276,15 +279,16 @@ LogicalResult report::printMemory(ModuleOp module, StringRef file,
     drawFrontier(*frontier, os);
     return success();
   }
+  SymbolTable symbols(module);
   for (auto program : module.getOps<ProgramOp>()) {
     Liveness liveness = Liveness::compute(program);
     SmallVector<Peak> peaks;
     for (auto arena : program.getOps<ArenaOp>())
-      peaks.push_back(measure(arena, liveness, *predicted));
+      peaks.push_back(measure(arena, liveness, symbols, *predicted));
     if (json)
-      printJson(program, peaks, liveness, os);
+      printJson(program, peaks, liveness, symbols, os);
     else
-      printText(program, peaks, liveness, os);
+      printText(program, peaks, liveness, symbols, os);
   }
   if (!frontier->empty())
     (json ? printFrontierJson : printFrontier)(*frontier, os);

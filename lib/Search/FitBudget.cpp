@@ -3,6 +3,8 @@
 
 #include "FitBudget.h"
 
+#include "mlir/IR/Threading.h"
+
 using namespace mlir;
 using namespace accel;
 using namespace accel::search;
@@ -12,6 +14,11 @@ using namespace accel::search;
 static constexpr double kNear = 0.03;
 /// After so many trials of which none fitted, the smallest choice is tried.
 static constexpr int kMostTrials = 12, kMostScanned = 64;
+/// What saves less than these parts of the work that fits, and of what whole
+/// layers would take, is not tried.
+static constexpr double kWorthOfChoice = 0.01, kWorthOfWhole = 0.002;
+/// So many stages make a trial of their own, on another thread.
+static constexpr size_t kStagesOfTrial = 4;
 
 int64_t Fit::getPeak() const { return *llvm::max_element(bytes); }
 
@@ -29,14 +36,14 @@ namespace {
 /// The search for one stage. Where trials are exact, the choices of the table
 /// from a little above the budget down, the least work first, up to the first
 /// that fits: one that fits a smaller budget is among those of a larger one.
-/// Where they are not, and take their time, the best of the table, corrected by
-/// as much as the last trial says that the table is out.
+/// Where they are not, and take their time, the best of the table, each trial
+/// correcting it, until nothing is left that does much less and may fit.
 class StageSearch {
 public:
   StageSearch(const StageTable &table, int64_t budget, bool isExact)
-      : table(table), budget(budget), limit(budget), isExact(isExact) {
+      : table(table), budget(budget), isExact(isExact) {
     if (isExact)
-      limit = upper = budget + getSlack(table, budget);
+      limit = budget + getSlack(table, budget);
     propose();
   }
 
@@ -57,26 +64,28 @@ public:
 
   /// What a trial says of what was proposed.
   void hear(int64_t bytes) {
-    if (done) {
-      // Of the whole program, perhaps, for another stage's sake.
-      (fitting ? *fitting : smallest).bytes = bytes;
-      return;
-    }
     ++trials;
     proposed.bytes = bytes;
     if (bytes < smallest.bytes)
       smallest = proposed;
-    if (bytes <= budget)
+    bool fits = bytes <= budget;
+    if (fits && (!fitting || proposed.counts.work < fitting->counts.work))
       fitting = proposed;
-    else
-      upper = std::min(upper, proposed.counts.bytes - 1);
-    limit = isExact ? upper : budget - (bytes - proposed.counts.bytes);
-    done = fitting ? isExact || trials >= kMostTrials : isLast;
+    if (isExact) {
+      limit = proposed.counts.bytes - 1;
+      done = fitting || isLast;
+    } else {
+      if (!fits)
+        refused.push_back(proposed.counts.layers);
+      correct(bytes - proposed.counts.bytes);
+      done = !fitting && isLast;
+    }
     if (done)
       return;
     propose();
-    // Nothing faster is left.
-    done = fitting && proposed.counts.work >= fitting->counts.work;
+    done = fitting &&
+           double(fitting->counts.work - proposed.counts.work) <=
+               (isExact ? 0 : getWorthTrying(double(fitting->counts.work)));
   }
 
 private:
@@ -86,10 +95,15 @@ private:
     int64_t bytes = INT64_MAX; ///< that a trial says
   };
 
+  /// The next of the table; where all was tried, its smallest for the last.
   void propose() {
     bool goesOn = trials < (isExact ? kMostScanned : kMostTrials);
-    int64_t most = std::min(limit, upper), fewest = getFewestBytes(table);
+    int64_t most = isExact ? limit : budget, fewest = getFewestBytes(table);
     auto found = goesOn ? choosePolicies(table, most) : std::nullopt;
+    while (found && llvm::is_contained(refused, found->layers)) {
+      most = found->bytes - 1;
+      found = choosePolicies(table, most);
+    }
     isLast = !found || found->bytes <= fewest;
     if (!found) {
       most = fewest;
@@ -99,10 +113,35 @@ private:
     proposed = {std::move(*found), most};
   }
 
-  const StageTable &table;
-  int64_t budget, limit;
+  double getWorthTrying(double work) const {
+    double whole = 0;
+    for (const LayerClass &each : table.classes) {
+      int64_t most = 0;
+      for (const LayerClass::Choice &choice : each.choices)
+        most = std::max(most, choice.work);
+      whole += double(each.layers) * double(most);
+    }
+    return std::max(kWorthOfChoice * work, kWorthOfWhole * whole);
+  }
+
+  /// What the table adds up is out by so many bytes: most of all in what the
+  /// policy needs beside that needs most.
+  void correct(int64_t bytes) {
+    int64_t *most = nullptr;
+    for (auto [of, counts] :
+         llvm::zip_equal(table.classes, proposed.counts.layers))
+      for (auto [choice, layers] : llvm::zip_equal(of.choices, counts))
+        if (int64_t *beside = &table.besides[choice.policy];
+            layers > 0 && (!most || *beside > *most))
+          most = beside;
+    if (most)
+      *most += bytes;
+  }
+
+  StageTable table;
+  int64_t budget, limit = 0;
   bool isExact;
-  int64_t upper = INT64_MAX; ///< larger ones did not fit
+  std::vector<std::vector<std::vector<int64_t>>> refused;
   Proposal proposed, smallest;
   std::optional<Proposal> fitting;
   bool isLast = false, done = false;
@@ -110,13 +149,37 @@ private:
 };
 } // namespace
 
+/// Trials of some stages each, on as many threads.
+static FailureOr<Trial> tryStages(ModuleOp module, const Trier &trier,
+                                  ArrayRef<unsigned> policyOfLayer,
+                                  Extent extent, ArrayRef<int64_t> stages) {
+  MLIRContext *context = module.getContext();
+  size_t threads =
+             context->isMultithreadingEnabled() ? context->getNumThreads() : 1,
+         count = std::clamp(stages.size() / kStagesOfTrial, size_t(1), threads);
+  std::vector<FailureOr<Trial>> parts(count, failure());
+  parallelFor(context, 0, count, [&](size_t part) {
+    size_t begin = stages.size() * part / count,
+           end = stages.size() * (part + 1) / count;
+    parts[part] = tryPlan(module, trier, policyOfLayer, extent,
+                          stages.slice(begin, end - begin));
+  });
+  for (FailureOr<Trial> &part : parts) {
+    if (failed(part))
+      return failure();
+    if (&part != &parts.front())
+      llvm::append_range(parts.front()->stages, std::move(part->stages));
+  }
+  return std::move(parts.front());
+}
+
 FailureOr<Fit> search::fitBudget(ModuleOp module,
                                  const parallel::RecomputeChoices &choices,
                                  const PolicyTable &table, const Trier &trier,
                                  int64_t budget) {
   std::vector<StageSearch> stages;
   for (const StageTable &stage : table.getStages())
-    stages.emplace_back(stage, budget, !table.isShortened());
+    stages.emplace_back(stage, budget, !table.isPrediction());
   Fit fit;
   auto assign = [&] {
     fit.policyOfLayer.assign(choices.getLayers().size(), 0);
@@ -127,21 +190,26 @@ FailureOr<Fit> search::fitBudget(ModuleOp module,
     return std::abs(double(stage.getBytes() - budget)) <=
            kNear * double(budget);
   };
-  Extent extent = Extent::Shortened;
-  while (
-      llvm::any_of(stages, [](const auto &each) { return !each.isDone(); })) {
+  Extent extent = table.getExtent();
+  for (;;) {
+    SmallVector<int64_t> open;
+    for (auto [number, stage] : llvm::enumerate(stages))
+      if (!stage.isDone())
+        open.push_back(number);
+    if (open.empty())
+      break;
     assign();
-    auto tried = tryPlan(module, trier, fit.policyOfLayer, extent);
+    auto tried = tryStages(module, trier, fit.policyOfLayer, extent, open);
     if (succeeded(tried) && tried->isShortened &&
         llvm::any_of(tried->stages, isNear)) {
       // Corrected, the next ones come nearer still.
       extent = Extent::Whole;
-      tried = tryPlan(module, trier, fit.policyOfLayer, extent);
+      tried = tryStages(module, trier, fit.policyOfLayer, extent, open);
     }
     if (failed(tried))
       return failure();
-    for (auto [stage, found] : llvm::zip_equal(stages, tried->stages))
-      stage.hear(found.getBytes());
+    for (const Trial::Stage &found : tried->stages)
+      stages[found.stage].hear(found.getBytes());
   }
   assign();
   for (auto [number, stage] : llvm::enumerate(stages)) {

@@ -29,9 +29,9 @@ struct Fit {
 ///
 /// Of a program of which nothing is left out trials are exact: the choices that
 /// the table has near the budget are tried, the least work first, until one
-/// fits. A larger budget never has more work. Of others the table is corrected
-/// by what the last trial says, until nothing faster is known to fit; a trial
-/// that comes near the budget is of the whole program.
+/// fits. A larger budget never has more work. Of others each trial corrects the
+/// table, until nothing that is worth a trial is known to fit; a trial that
+/// comes near the budget is of the whole program.
 ///
 /// Fails without a word where the program cannot be planned.
 mlir::FailureOr<Fit> fitBudget(mlir::ModuleOp module,

@@ -53,8 +53,7 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
   LogicalResult choose(func::FuncOp step, const Layout &layout, int64_t bytes) {
     ModuleOp module = getOperation();
     parallel::RecomputeChoices choices(step);
-    auto table =
-        PolicyTable::measure(module, choices, layout.stageOfChunk, trier);
+    auto table = PolicyTable::measure(module, choices, layout, trier);
     if (failed(table))
       return success(); // whoever plans it says why
     auto fit = fitBudget(module, choices, *table, trier, bytes);
@@ -136,9 +135,7 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
 } // namespace
 
 std::unique_ptr<Pass> createFitMemoryPass(const FitMemoryPassOptions &options,
-                                          PassBuilder buildSplit,
-                                          PassBuilder buildPlan) {
-  return std::make_unique<FitMemoryPass>(
-      options, Trier{std::move(buildSplit), std::move(buildPlan)});
+                                          Trier trier) {
+  return std::make_unique<FitMemoryPass>(options, std::move(trier));
 }
 } // namespace accel::search

@@ -100,6 +100,8 @@ FailureOr<Layout> Layout::of(ModuleOp module) {
   if (layout.stages == 1)
     return layout;
   DictionaryAttr decisions = getDecisions(module);
+  if (auto counts = decisions.getAs<DenseI64ArrayAttr>(kInFlightKey))
+    layout.inFlight = llvm::to_vector(counts.asArrayRef());
   auto order = findOrder(module, decisions, getSchedule(decisions),
                          layout.stages, layout.microBatches);
   if (failed(order))

@@ -25,6 +25,8 @@ struct Layout {
   int64_t ranks = 1, stages = 1, microBatches = 1;
   /// Where there is no order yet, a chunk each.
   llvm::SmallVector<int64_t> stageOfChunk;
+  /// By stage, as the decisions have it (`kInFlightKey`); empty if they do not.
+  llvm::SmallVector<int64_t> inFlight;
 
   /// By the mesh and the decisions. Errors: those of `countInFlight`.
   static mlir::FailureOr<Layout> of(mlir::ModuleOp module);

@@ -14,17 +14,23 @@ namespace accel::search {
 
 using PassBuilder = std::function<void(mlir::OpPassManager &)>;
 
-/// The passes with those that split the program, and that plan what is split:
-/// they try a copy where a choice hangs on it.
+/// The passes that a program will go through, of which nothing is verified: for
+/// who tries a copy where a choice hangs on it.
+struct Trier {
+  PassBuilder buildSplit; ///< to one rank's program
+  PassBuilder buildTasks; ///< to the tasks of the stages
+  /// To plans whose buffers have their places, of the stages that are named;
+  /// of all, if none is.
+  std::function<void(mlir::OpPassManager &, llvm::ArrayRef<int64_t> stages)>
+      buildPlan;
+};
+
 std::unique_ptr<mlir::Pass> createDecidePass(const DecidePassOptions &options,
                                              PassBuilder buildSplit);
 std::unique_ptr<mlir::Pass>
-createFitMemoryPass(const FitMemoryPassOptions &options, PassBuilder buildSplit,
-                    PassBuilder buildPlan);
-std::unique_ptr<mlir::Pass> createTraceFrontierPass(PassBuilder buildSplit,
-                                                    PassBuilder buildPlan);
-std::unique_ptr<mlir::Pass> createPredictMemoryPass(PassBuilder buildSplit,
-                                                    PassBuilder buildPlan);
+createFitMemoryPass(const FitMemoryPassOptions &options, Trier trier);
+std::unique_ptr<mlir::Pass> createTraceFrontierPass(Trier trier);
+std::unique_ptr<mlir::Pass> createPredictMemoryPass(Trier trier);
 } // namespace accel::search
 
 #endif // ACCEL_LIB_SEARCH_PASSES_H

@@ -51,12 +51,12 @@ def FitMemoryPass : Pass<"search-fit-memory", "::mlir::ModuleOp"> {
     `search-verify-memory` holds the plan against it.
 
     What each policy keeps and takes is found by trials: a copy of the module, without
-    most of the blocks that it repeats, is split and planned with the policy on all
-    layers. Layers that are alike are one class; how many of each class get which policy
-    is the exact optimum of a multiple-choice knapsack for each stage
-    (`lib/Search/PolicyKnapsack.h`). The optimum is tried in turn, of the whole program
-    where it comes near the budget, and the next best until one fits. A remark says what
-    was chosen.
+    most of the blocks that it repeats, or of some of many stages that are alike, is
+    split and planned with the policy on all layers. Layers that are alike are one class;
+    how many of each class get which policy is the exact optimum of a multiple-choice
+    knapsack for each stage (`lib/Search/PolicyKnapsack.h`). The optimum is tried in
+    turn, of the whole program where it comes near the budget, and the next best until
+    one fits. A remark says what was chosen.
 
     With `recompute` other than `auto` nothing is chosen: the budget only holds. Without
     a budget the pass does nothing. Refuses a budget that nothing fits, with the least

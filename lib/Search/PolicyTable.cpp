@@ -2,6 +2,8 @@
 
 #include "PolicyTable.h"
 
+#include "StageSample.h"
+#include "mlir/IR/Threading.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -30,43 +32,70 @@ static bool hasEachKind(const Trial &trial,
   });
 }
 
-FailureOr<PolicyTable> PolicyTable::measure(ModuleOp module,
-                                            const RecomputeChoices &choices,
-                                            ArrayRef<int64_t> stageOfChunk,
-                                            const Trier &trier) {
-  ArrayRef<RecomputeChoices::Layer> layers = choices.getLayers();
-  Trials trials;
-  for (auto [policy, each] : llvm::enumerate(choices.getPolicies())) {
-    trials.emplace_back();
-    if (!isTried(each))
-      continue;
+/// The trials of a table: of each policy that is tried, on all layers.
+static FailureOr<std::vector<std::optional<Trial>>>
+tryPolicies(ModuleOp module, const RecomputeChoices &choices,
+            const Trier &trier, Extent extent, const StageSample &sample) {
+  std::vector<std::optional<Trial>> trials(choices.getPolicies().size());
+  auto tryOne = [&](unsigned policy) -> LogicalResult {
+    if (!isTried(choices.getPolicies()[policy]))
+      return success();
     SmallVector<unsigned> policyOfLayer;
-    for (unsigned layer = 0; layer < layers.size(); ++layer)
+    for (unsigned layer = 0; layer < choices.getLayers().size(); ++layer)
       policyOfLayer.push_back(choices.mayHave(layer, policy) ? policy : 0);
-    auto tried = tryPlan(module, trier, policyOfLayer, Extent::Shortened);
-    if (succeeded(tried) && !hasEachKind(*tried, layers))
-      tried = tryPlan(module, trier, policyOfLayer, Extent::Whole);
+    auto tried =
+        tryPlan(module, trier, policyOfLayer, extent, sample.getTried());
     if (failed(tried))
       return failure();
-    trials.back() = std::move(*tried);
-  }
+    sample.complete(*tried);
+    trials[policy] = std::move(*tried);
+    return success();
+  };
+  // The first alone: it measures forms of products.
+  if (failed(tryOne(0)) || failed(failableParallelForEachN(
+                               module.getContext(), 1, trials.size(), tryOne)))
+    return failure();
+  return trials;
+}
+
+FailureOr<PolicyTable> PolicyTable::measure(ModuleOp module,
+                                            const RecomputeChoices &choices,
+                                            const Layout &layout,
+                                            const Trier &trier) {
+  ArrayRef<RecomputeChoices::Layer> layers = choices.getLayers();
+  StageSample sample(layers, layout.stageOfChunk, layout.inFlight);
   PolicyTable table;
-  table.shortened = llvm::any_of(trials, [](const std::optional<Trial> &trial) {
-    return trial && trial->isShortened;
-  });
+  // A few stages with all of their layers take less than all with a few.
+  if (!sample.getTried().empty())
+    table.extent = Extent::Whole;
+  auto trials = tryPolicies(module, choices, trier, table.extent, sample);
+  if (failed(trials))
+    return failure();
+  table.predicted =
+      !sample.getTried().empty() || llvm::any_of(*trials, [](const auto &one) {
+        return one && one->isShortened;
+      });
+  if (!llvm::all_of(*trials, [&](const auto &trial) {
+        return !trial || hasEachKind(*trial, layers);
+      })) {
+    table.extent = Extent::Whole;
+    trials = tryPolicies(module, choices, trier, table.extent, sample);
+    if (failed(trials))
+      return failure();
+  }
   // Sums of works are whole numbers that stay exact.
   double most = 0;
-  for (const std::optional<Trial> &trial : trials)
+  for (const std::optional<Trial> &trial : *trials)
     if (trial)
       for (auto [layer, work] : trial->workOfLayer)
         most = std::max(most, work);
   table.unit = std::max(1.0, most * double(layers.size()) * 0x1p-46);
-  for (auto [number, stage] : llvm::enumerate(trials.front()->stages)) {
+  for (auto [number, stage] : llvm::enumerate(trials->front()->stages)) {
     SmallVector<unsigned> own;
     for (auto [index, layer] : llvm::enumerate(layers))
-      if (stageOfChunk[layer.chunk] == stage.stage)
+      if (layout.stageOfChunk[layer.chunk] == stage.stage)
         own.push_back(index);
-    table.addStage(choices, trials, number, own);
+    table.addStage(choices, *trials, number, own);
   }
   return table;
 }

@@ -4,6 +4,7 @@
 #ifndef ACCEL_LIB_SEARCH_POLICYTABLE_H
 #define ACCEL_LIB_SEARCH_POLICYTABLE_H
 
+#include "InFlight.h"
 #include "PolicyKnapsack.h"
 #include "Trial.h"
 #include "lib/Parallel/RecomputeChoices.h"
@@ -14,15 +15,18 @@ namespace accel::search {
 class PolicyTable {
 public:
   /// Tries each part of layers alone, and whole layers; of parts together the
-  /// savings add up. `stageOfChunk` is of the decided schedule. Fails without a
-  /// word where the program cannot be planned.
+  /// savings add up. The layout is the module's. Fails without a word where the
+  /// program cannot be planned.
   static mlir::FailureOr<PolicyTable>
   measure(mlir::ModuleOp module, const parallel::RecomputeChoices &choices,
-          llvm::ArrayRef<int64_t> stageOfChunk, const Trier &trier);
+          const Layout &layout, const Trier &trier);
 
   llvm::ArrayRef<StageTable> getStages() const { return stages; }
-  /// Whether trials leave layers out: what they say is a prediction.
-  bool isShortened() const { return shortened; }
+  /// Whether trials leave layers or stages out: what the table says of those is
+  /// a prediction.
+  bool isPrediction() const { return predicted; }
+  /// What a trial need be made of so that it tells of each layer.
+  Extent getExtent() const { return extent; }
   /// The work (lib/Cost/Work.h) of a choice, each micro-batch.
   double getWork(const PolicyCounts &counts) const {
     return double(counts.work) * unit;
@@ -53,7 +57,8 @@ private:
   std::vector<int64_t> bytesOfNone;
   std::map<std::pair<unsigned, unsigned>, double> workOf; ///< kind and policy
   double unit = 1; ///< of the works in the tables
-  bool shortened = false;
+  bool predicted = false;
+  Extent extent = Extent::Shortened;
   std::vector<std::vector<std::vector<unsigned>>> layersOfClass; ///< by stage
 };
 

@@ -29,9 +29,7 @@ struct PredictMemoryPass : impl::PredictMemoryPassBase<PredictMemoryPass> {
 };
 } // namespace
 
-std::unique_ptr<Pass> createPredictMemoryPass(PassBuilder buildSplit,
-                                              PassBuilder buildPlan) {
-  return std::make_unique<PredictMemoryPass>(
-      Trier{std::move(buildSplit), std::move(buildPlan)});
+std::unique_ptr<Pass> createPredictMemoryPass(Trier trier) {
+  return std::make_unique<PredictMemoryPass>(std::move(trier));
 }
 } // namespace accel::search

@@ -34,8 +34,7 @@ struct TraceFrontierPass : impl::TraceFrontierPassBase<TraceFrontierPass> {
     if (failed(layout))
       return signalPassFailure();
     parallel::RecomputeChoices choices(step);
-    auto table =
-        PolicyTable::measure(module, choices, layout->stageOfChunk, trier);
+    auto table = PolicyTable::measure(module, choices, *layout, trier);
     // Nothing is computed again in what all else is compared with.
     OwningOpRef<ModuleOp> plain(module.clone());
     parallel::RecomputeChoices::clearMarks(
@@ -102,9 +101,7 @@ private:
 };
 } // namespace
 
-std::unique_ptr<Pass> createTraceFrontierPass(PassBuilder buildSplit,
-                                              PassBuilder buildPlan) {
-  return std::make_unique<TraceFrontierPass>(
-      Trier{std::move(buildSplit), std::move(buildPlan)});
+std::unique_ptr<Pass> createTraceFrontierPass(Trier trier) {
+  return std::make_unique<TraceFrontierPass>(std::move(trier));
 }
 } // namespace accel::search

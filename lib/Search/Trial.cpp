@@ -250,9 +250,18 @@ static Copy makeCopy(ModuleOp module, ArrayRef<unsigned> policyOfLayer,
   return {std::move(copy), std::move(classes), std::move(layers)};
 }
 
+/// What other stages compute nobody asks for.
+static void emptyOthers(ModuleOp module, ArrayRef<int64_t> stages) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (auto task = function->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr))
+      if (!function.isExternal() &&
+          !llvm::is_contained(stages, task.getStage()))
+        function.eraseBody();
+}
+
 FailureOr<Trial> search::tryPlan(ModuleOp module, const Trier &trier,
                                  ArrayRef<unsigned> policyOfLayer,
-                                 Extent extent) {
+                                 Extent extent, ArrayRef<int64_t> stages) {
   // What is said of the copy is said of the program itself, later.
   ScopedDiagnosticHandler quiet(module.getContext(),
                                 [](Diagnostic &) { return success(); });
@@ -273,7 +282,12 @@ FailureOr<Trial> search::tryPlan(ModuleOp module, const Trier &trier,
   trial.isShortened = !copy.classes.empty();
   if (func::FuncOp step = nn::findEntry(*copy.module, nn::EntryKind::step))
     trial.workOfLayer = addWork(step, copy.layers);
-  if (failed(run(trier.buildPlan)))
+  if (failed(run(trier.buildTasks)))
+    return failure();
+  if (!stages.empty())
+    emptyOthers(*copy.module, stages);
+  if (failed(
+          run([&](OpPassManager &pm) { return trier.buildPlan(pm, stages); })))
     return failure();
   SymbolTable symbols(*copy.module);
   for (auto program : copy.module->getOps<plan::ProgramOp>()) {
@@ -282,7 +296,7 @@ FailureOr<Trial> search::tryPlan(ModuleOp module, const Trier &trier,
     Trial::Stage &stage = trial.stages.emplace_back();
     stage.stage = program.getStage();
     if (!trial.isShortened)
-      stage.roles = plan::addRoles(program);
+      stage.roles = plan::addRoles(program, liveness, symbols);
     for (auto arena : program.getOps<plan::ArenaOp>()) {
       Peak peak = predictArena(arena, liveness, copy.classes, blockOf);
       stage.arenas.push_back({stage.stage,

@@ -12,12 +12,6 @@
 
 namespace accel::search {
 
-/// The passes that the program itself will go through: those that split it, and
-/// those that plan what is split, up to the places of its buffers.
-struct Trier {
-  PassBuilder buildSplit, buildPlan;
-};
-
 /// The key of `accel.decisions` that says how many bytes a rank may have.
 inline constexpr llvm::StringLiteral kMemoryBudgetKey = "memory_budget";
 
@@ -50,12 +44,14 @@ struct Trial {
 enum class Extent { Whole, Shortened };
 
 /// Tries a module in phase `dist` whose decisions are made, with a policy for
-/// each layer; none: with the marks that it has. The module is not changed.
-/// Fails without a word where the program cannot be planned: whoever plans it
-/// says why.
+/// each layer; none: with the marks that it has. Of the stages that are named,
+/// in their order; of all, if none is. The module is not changed, and several
+/// threads may try it at once. Fails without a word where the program cannot be
+/// planned: whoever plans it says why.
 mlir::FailureOr<Trial> tryPlan(mlir::ModuleOp module, const Trier &trier,
                                llvm::ArrayRef<unsigned> policyOfLayer,
-                               Extent extent);
+                               Extent extent,
+                               llvm::ArrayRef<int64_t> stages = {});
 
 } // namespace accel::search
 

@@ -37,11 +37,13 @@ struct VerifyMemoryPass : impl::VerifyMemoryPassBase<VerifyMemoryPass> {
           << " for each rank (--memory-budget), found " << formatBytes(bytes);
       Diagnostic &note = error.attachNote();
       note << "at its peak it has ";
-      llvm::interleaveComma(ArrayRef(plan::addRoles(program)).take_front(4),
-                            note, [&](const auto &role) {
-                              note << formatBytes(role.second) << " of "
-                                   << role.first;
-                            });
+      llvm::interleaveComma(
+          ArrayRef(plan::addRoles(program, plan::Liveness::compute(program),
+                                  SymbolTable(module)))
+              .take_front(4),
+          note, [&](const auto &role) {
+            note << formatBytes(role.second) << " of " << role.first;
+          });
       note << "; --memory-budget looks for what fits where --recompute is left "
               "out";
       return signalPassFailure();

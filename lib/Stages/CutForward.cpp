@@ -66,6 +66,7 @@ private:
   }
 
   func::FuncOp entry;
+  nn::ArgumentStates states{entry};
   int64_t chunks;
   ArrayRef<std::string> named; ///< where the chunks but the first begin
   const CutForwardPassOptions &options;
@@ -87,7 +88,7 @@ void Cutter::findSpine() {
       read.insert(&op);
   llvm::DenseSet<Value> onInputs;
   for (BlockArgument argument : entry.getArguments())
-    (nn::findOwner(argument) ? onStates : onInputs).insert(argument);
+    (states.find(argument) ? onStates : onInputs).insert(argument);
   for (Operation &op : entry.front().without_terminator()) {
     bool input = false, state = false;
     for (Value operand : op.getOperands()) {
@@ -226,11 +227,12 @@ Row Cutter::measure() {
       if (Operation *maker = value.getDefiningOp())
         llvm::append_range(read, maker->getOperands());
       else
-        states += getBytes(value) *
-                  (options.trained &&
-                           isTrained(nn::findState(cast<BlockArgument>(value)))
-                       ? options.stateCopies
-                       : 1);
+        states +=
+            getBytes(value) *
+            (options.trained &&
+                     isTrained(this->states.find(cast<BlockArgument>(value)))
+                 ? options.stateCopies
+                 : 1);
     }
   }
   add();

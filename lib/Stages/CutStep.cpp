@@ -23,12 +23,13 @@ public:
   explicit StepCutter(func::FuncOp entry) : entry(entry) {}
 
   void run() {
+    nn::ArgumentStates states(entry);
     for (BlockArgument argument : entry.getArguments()) {
-      if (auto owner = nn::findOwner(argument))
+      if (auto owner = states.findOwner(argument))
         chunks[argument] = *owner;
       else
         ofInputs.insert(argument);
-      if (nn::StateOp state = nn::findState(argument);
+      if (nn::StateOp state = states.find(argument);
           state && state.getRole() == nn::StateRole::counter)
         ofCounters.insert(argument);
     }

@@ -41,11 +41,26 @@ public:
     // clones of those behind it read.
     for (auto &[name, segment] : llvm::reverse(segments))
       recompute(name, segment.members, segment.discards);
-    if (isOutOfOrder)
+    if (isOutOfOrder())
       sortTopologically(&step.front());
   }
 
 private:
+  /// Whether a clone stands before what it reads: text may come in any order.
+  bool isOutOfOrder() const {
+    llvm::DenseSet<Operation *> seen;
+    for (Operation &op : step.front()) {
+      if (clones.contains(&op) &&
+          llvm::any_of(op.getOperands(), [&](Value one) {
+            Operation *made = one.getDefiningOp();
+            return made && !seen.contains(made);
+          }))
+        return true;
+      seen.insert(&op);
+    }
+    return false;
+  }
+
   /// The ops that say which rows, experts or places are chosen by numbers that
   /// are rounded: a clone that is rounded otherwise would choose others. What
   /// is drawn by coordinates is made of integers alone, and is exact.
@@ -124,9 +139,6 @@ private:
       Operation *clone = builder.clone(*op, mapping);
       clone->setAttr(dist::kRecomputedAttr, name);
       clones.insert(clone);
-      for (Value operand : clone->getOperands())
-        if (Operation *made = operand.getDefiningOp())
-          isOutOfOrder |= !made->isBeforeInBlock(clone);
       // What is kept is read where it was made.
       for (Value value : op->getResults())
         if (kept.contains(value))
@@ -139,11 +151,9 @@ private:
       });
   }
 
-  func::FuncOp step;
+  mutable func::FuncOp step;
   GradientOps ops;
   llvm::DenseSet<Operation *> clones, choices;
-  /// Whether a clone stands before what it reads: text may come in any order.
-  bool isOutOfOrder = false;
 };
 
 struct RecomputePass : impl::RecomputePassBase<RecomputePass> {

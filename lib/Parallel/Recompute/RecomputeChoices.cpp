@@ -44,7 +44,7 @@ RecomputeChoices::RecomputeChoices(func::FuncOp step) {
       chunk = std::max(chunk, forward.getChunk(op));
     }
     unsigned number = layers.size();
-    layers.push_back({segment.name, chunk, 0, 0});
+    layers.push_back({segment.name, chunk, 0, 0, 0});
     hashes.push_back(hashMembers(segment.members));
     addPart({segment.name, number, 0, segment.members.takeVector(), false});
   }
@@ -62,10 +62,15 @@ RecomputeChoices::RecomputeChoices(func::FuncOp step) {
                segment.members.takeVector(), segment.discards});
     }
   std::map<std::tuple<size_t, int64_t, uint32_t>, unsigned> kinds;
-  for (auto [layer, hash] : llvm::zip_equal(layers, hashes))
+  std::map<std::pair<size_t, uint32_t>, unsigned> likenesses;
+  for (auto [layer, hash] : llvm::zip_equal(layers, hashes)) {
     layer.kind =
         kinds.try_emplace({hash, layer.chunk, layer.parts}, kinds.size())
             .first->second;
+    layer.likeness =
+        likenesses.try_emplace({hash, layer.parts}, likenesses.size())
+            .first->second;
+  }
   listPolicies();
 }
 

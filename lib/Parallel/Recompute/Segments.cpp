@@ -3,7 +3,6 @@
 #include "Segments.h"
 
 #include "dialects/Accel/NodeNames.h"
-#include "dialects/NN/Chunks.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Names/Nearest.h"
 #include "llvm/ADT/StringSet.h"
@@ -13,17 +12,16 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::parallel;
 
-static bool isWeight(BlockArgument argument) {
-  nn::StateOp state = nn::findState(argument);
+static bool isWeight(nn::StateOp state) {
   return state && state.getRole() == nn::StateRole::parameter;
 }
 
-ForwardModules::ForwardModules(func::FuncOp step) : step(step) {
+ForwardModules::ForwardModules(func::FuncOp step) : step(step), states(step) {
   GradientOps gradients(step);
   // Weights, and what is made of them alone, are there in the backward anyway.
   llvm::DenseSet<Value> ofWeights, ofOthers;
   for (BlockArgument argument : step.getArguments())
-    (isWeight(argument) ? ofWeights : ofOthers).insert(argument);
+    (isWeight(states.find(argument)) ? ofWeights : ofOthers).insert(argument);
   auto known = nn::Chunks::compute(step);
   for (Operation &op : step.front().without_terminator()) {
     if (op.getNumOperands() == 0)
@@ -101,7 +99,8 @@ Value ForwardModules::getWeight(Value operand) const {
       return {};
     operand = op->getOperand(0);
   }
-  return isWeight(cast<BlockArgument>(operand)) ? operand : Value();
+  return isWeight(states.find(cast<BlockArgument>(operand))) ? operand
+                                                             : Value();
 }
 
 ForwardModules::Segments

@@ -3,6 +3,7 @@
 #ifndef ACCEL_LIB_PARALLEL_RECOMPUTE_SEGMENTS_H
 #define ACCEL_LIB_PARALLEL_RECOMPUTE_SEGMENTS_H
 
+#include "dialects/NN/Chunks.h"
 #include "lib/Names/RecomputePolicy.h"
 #include "lib/Parallel/States/GradientOps.h"
 #include "llvm/ADT/SetVector.h"
@@ -66,6 +67,7 @@ private:
   mlir::Value getWeight(mlir::Value operand) const;
 
   mlir::func::FuncOp step;
+  nn::ArgumentStates states;
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::DenseMap<mlir::Operation *, size_t> index; ///< of `ops`
   std::vector<llvm::SmallVector<std::string, 4>> modules;

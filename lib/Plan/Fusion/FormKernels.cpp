@@ -10,6 +10,7 @@
 #include "lib/Plan/Passes.h"
 #include "lib/Target/TargetTable.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Threading.h"
 
 #include <queue>
 
@@ -101,19 +102,23 @@ struct FormKernelsPass : impl::FormKernelsPassBase<FormKernelsPass> {
     FailureOr<const Target *> chosen = findTarget(getOperation(), target);
     if (failed(chosen))
       return signalPassFailure();
-    for (func::FuncOp task : tasks) {
+    for (func::FuncOp task : tasks)
       if (!task.getBody().hasOneBlock()) {
         task.emitOpError() << "expected one block, found "
                            << task.getBody().getBlocks().size();
         return signalPassFailure();
       }
-      outlineGroups(task.getBody().front(), **chosen, symbols, kernels);
-    }
+    // Groups take most of the time, and those of a task are its own.
+    std::vector<std::optional<KernelGroups>> groups(tasks.size());
+    parallelFor(&getContext(), 0, tasks.size(), [&](size_t index) {
+      groups[index].emplace(tasks[index].getBody().front(), **chosen);
+    });
+    for (auto [task, analysis] : llvm::zip_equal(tasks, groups))
+      outlineGroups(task.getBody().front(), *analysis, symbols, kernels);
   }
 
-  void outlineGroups(Block &block, const Target &target, SymbolTable &symbols,
+  void outlineGroups(Block &block, KernelGroups &analysis, SymbolTable &symbols,
                      Kernels &kernels) {
-    KernelGroups analysis(block, target);
     std::vector<KernelGroup> groups = analysis.take();
     std::vector<SmallVector<Value>> outputs;
     std::vector<KernelBody> bodies;

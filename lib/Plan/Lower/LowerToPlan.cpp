@@ -33,7 +33,8 @@ struct LowerToPlanPass : impl::LowerToPlanPassBase<LowerToPlanPass> {
     if (dist::MeshOp mesh = dist::MeshOp::of(module))
       stages = mesh.findAxisSize(dist::MeshOp::kPipelineAxis).value_or(1);
     for (int64_t stage = 0; stage < stages; ++stage)
-      if (failed(lower(entries, **chosen, symbols, stage, stages)))
+      if ((this->stages.empty() || llvm::is_contained(this->stages, stage)) &&
+          failed(lower(entries, **chosen, symbols, stage, stages)))
         return signalPassFailure();
     for (auto function :
          llvm::make_early_inc_range(module.getOps<func::FuncOp>()))

@@ -16,6 +16,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <map>
+#include <mutex>
 
 using namespace mlir;
 
@@ -62,7 +63,7 @@ Key keyOf(const rt::cpu::GemmDesc &desc, const GemmUse &use) {
   return Key()
       .add(desc.type, desc.outType, desc.m, desc.n, desc.k, desc.aRow,
            desc.aCol, desc.bRow, desc.bCol, desc.cRow, desc.bias,
-           desc.accumulate, use.constantWeights)
+           desc.accumulate, use.constantWeights, use.threads)
       .addList(desc.batch)
       .addList(desc.aBatch)
       .addList(desc.bBatch)
@@ -92,12 +93,28 @@ Key keyOf(const rt::cpu::AttentionGradDesc &desc) {
 /// Preparing an attention asks for its softmax; only running it calls it.
 int64_t neverCalled(void *const *, int64_t, int64_t) { return 0; }
 
+} // namespace
+
+class PreparedForms {
+public:
+  std::mutex mutex; ///< of all else
+  std::map<Key, std::unique_ptr<rt::cpu::Gemm>> gemms;
+  std::map<Key, std::unique_ptr<rt::cpu::Attention>> attentions;
+  std::map<Key, std::unique_ptr<rt::cpu::AttentionGrad>> attentionGrads;
+};
+
+std::shared_ptr<PreparedForms> createPreparedForms() {
+  return std::make_shared<PreparedForms>();
+}
+
+namespace {
 /// Adds to one program. Buffers have no offsets yet.
 class FormChooser {
 public:
-  FormChooser(plan::ProgramOp program, int64_t threads, bool measure)
-      : program(program), buffers(program), builder(program.getContext()),
-        threads(threads), measure(measure),
+  FormChooser(plan::ProgramOp program, int64_t threads, bool measure,
+              PreparedForms &prepared)
+      : prepared(prepared), program(program), buffers(program),
+        builder(program.getContext()), threads(threads), measure(measure),
         memory(getCacheFolder(),
                [loc = program.getLoc()](const llvm::Twine &message) {
                  mlir::emitWarning(loc) << message;
@@ -130,15 +147,13 @@ private:
   LogicalResult pack(plan::GemmOp gemm, plan::ReadOp read,
                      const rt::cpu::GemmDesc &desc, const rt::cpu::Gemm &made);
 
+  PreparedForms &prepared;
   plan::ProgramOp program;
   plan::BufferTable buffers;
   OpBuilder builder;
   int64_t threads;
   bool measure;
   FormMemory memory;
-  std::map<Key, std::unique_ptr<rt::cpu::Gemm>> gemms;
-  std::map<Key, std::unique_ptr<rt::cpu::Attention>> attentions;
-  std::map<Key, std::unique_ptr<rt::cpu::AttentionGrad>> attentionGrads;
   llvm::StringMap<int64_t> kernelScratch; ///< of a thread, by symbol
   SymbolTableCollection symbols;
   /// The commands that read states which nothing else writes, by buffer.
@@ -203,7 +218,7 @@ LogicalResult FormChooser::choose(plan::GemmOp gemm) {
   GemmUse use;
   use.constantWeights = read != nullptr;
   use.threads = threads;
-  std::unique_ptr<rt::cpu::Gemm> &made = gemms[keyOf(desc, use)];
+  std::unique_ptr<rt::cpu::Gemm> &made = prepared.gemms[keyOf(desc, use)];
   if (!made) {
     rt::cpu::GemmForm form =
         measure ? chooseForm(desc, use, memory) : getDefaultForm(desc, use);
@@ -384,7 +399,7 @@ LogicalResult FormChooser::choose(plan::AttentionOp attention) {
   auto desc = describe(attention, attention.getOutput());
   if (failed(desc))
     return failure();
-  std::unique_ptr<rt::cpu::Attention> &made = attentions[keyOf(*desc)];
+  std::unique_ptr<rt::cpu::Attention> &made = prepared.attentions[keyOf(*desc)];
   if (!made)
     if (auto status = rt::cpu::Attention::create(*desc, {kBlockQueries},
                                                  neverCalled, 1, made);
@@ -405,7 +420,8 @@ LogicalResult FormChooser::choose(plan::AttentionGradOp grad) {
   copyStrides(grad.getKeyGradient(), desc.keyGradient);
   copyStrides(grad.getValueGradient(), desc.valueGradient);
   desc.zeroMaskedRows = grad.getZeroMaskedRows();
-  std::unique_ptr<rt::cpu::AttentionGrad> &made = attentionGrads[keyOf(desc)];
+  std::unique_ptr<rt::cpu::AttentionGrad> &made =
+      prepared.attentionGrads[keyOf(desc)];
   if (!made)
     if (auto status = rt::cpu::AttentionGrad::create(desc, {kBlockQueries},
                                                      neverCalled, 1, made);
@@ -449,12 +465,13 @@ void addFormFeatures(ModuleOp plans, CpuTarget &target) {
 }
 
 LogicalResult chooseForms(plan::ProgramOp program, const CpuTarget &target,
-                          int64_t threads) {
+                          int64_t threads, PreparedForms &prepared) {
+  std::lock_guard<std::mutex> lock(prepared.mutex);
   if (!target.isHost)
     if (auto status = rt::cpu::limitInstructions(target.vectorBits == 512);
         !status.ok())
       return program.emitError() << status.message();
-  FormChooser chooser(program, threads, target.isHost);
+  FormChooser chooser(program, threads, target.isHost, prepared);
   SmallVector<Operation *> commands;
   program.walk([&](Operation *op) {
     if (isa<plan::GemmOp, plan::GroupedGemmOp, plan::GroupedGemmGradOp,

@@ -7,11 +7,17 @@
 #include "CpuTarget.h"
 #include "dialects/Plan/Plan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include <memory>
 
 namespace accel::cpu {
 
 /// How many rows of a kernel make a chunk.
 int64_t chooseGrid(mlir::func::FuncOp kernel, int64_t rows, int64_t bytes);
+
+/// What choosing forms has prepared of each product and attention, which is the
+/// same in every plan.
+class PreparedForms;
+std::shared_ptr<PreparedForms> createPreparedForms();
 
 /// Gives each product its `form`: which library form, cut into which chunks. On
 /// the machine it compiles for, the few legal forms of every distinct shape are
@@ -30,8 +36,10 @@ int64_t chooseGrid(mlir::func::FuncOp kernel, int64_t rows, int64_t bytes);
 /// Weights whose product is faster with packed weights are packed once, by
 /// `plan.pack` in the entry `load`; where nothing else reads them, the unpacked
 /// ones last no longer than that. Attention gets its block size and scratch.
+/// Plans on other threads wait: what is measured is measured alone.
 llvm::LogicalResult chooseForms(plan::ProgramOp program,
-                                const CpuTarget &target, int64_t threads);
+                                const CpuTarget &target, int64_t threads,
+                                PreparedForms &prepared);
 
 /// What the process and its libraries hold for what a program makes them
 /// prepare: something for each command, each product and thread, and each

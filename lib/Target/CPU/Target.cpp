@@ -56,9 +56,9 @@ public:
   int64_t getExchangeQueues() const override { return 0; }
   LogicalResult chooseForms(plan::ProgramOp program) const override {
     FailureOr<cpu::CpuTarget> machine = parse(program);
-    return failed(machine)
-               ? failure()
-               : cpu::chooseForms(program, *machine, countThreads(program));
+    return failed(machine) ? failure()
+                           : cpu::chooseForms(program, *machine,
+                                              countThreads(program), *prepared);
   }
   /// The host's memory is the device's.
   int64_t estimateReserve(plan::ProgramOp program,
@@ -106,6 +106,7 @@ private:
   }
 
   TargetOptions options;
+  std::shared_ptr<cpu::PreparedForms> prepared = cpu::createPreparedForms();
 };
 
 FailureOr<std::unique_ptr<Target>> create(const TargetOptions &options,
