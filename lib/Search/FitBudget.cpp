@@ -9,14 +9,13 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::search;
 
-/// A prediction of a shortened program that comes as near to the budget is made
-/// again of the whole one.
-static constexpr double kNear = 0.03;
 /// After so many trials of which none fitted, the smallest choice is tried.
 static constexpr int kMostTrials = 12, kMostScanned = 64;
 /// What saves less than these parts of the work that fits, and of what whole
 /// layers would take, is not tried.
 static constexpr double kWorthOfChoice = 0.01, kWorthOfWhole = 0.002;
+/// How much of the budget the table may be out by, at least.
+static constexpr double kLeastSlack = 0.03;
 /// So many stages make a trial of their own, on another thread.
 static constexpr size_t kStagesOfTrial = 4;
 
@@ -29,7 +28,7 @@ static int64_t getSlack(const StageTable &table, int64_t budget) {
   for (const LayerClass &each : table.classes)
     for (const LayerClass::Choice &choice : each.choices)
       layer = std::max(layer, choice.bytes);
-  return std::max(2 * layer, int64_t(kNear * double(budget)));
+  return std::max(2 * layer, int64_t(kLeastSlack * double(budget)));
 }
 
 namespace {
@@ -54,6 +53,14 @@ public:
     return !done     ? proposed.counts
            : fitting ? fitting->counts
                      : smallest.counts;
+  }
+  /// Whether nothing is computed again in what is to be tried.
+  bool isNone() const {
+    for (auto [of, counts] : llvm::zip_equal(table.classes, getCounts().layers))
+      for (auto [choice, layers] : llvm::zip_equal(of.choices, counts))
+        if (choice.policy != 0 && layers > 0)
+          return false;
+    return true;
   }
   int64_t getBytes() const { return fitting ? fitting->bytes : smallest.bytes; }
   /// Of the work of what fits.
@@ -187,9 +194,15 @@ FailureOr<Fit> search::fitBudget(ModuleOp module,
       table.assign(number, stage.getCounts(), fit.policyOfLayer);
   };
   auto isNear = [&](const Trial::Stage &stage) {
-    return std::abs(double(stage.getBytes() - budget)) <=
-           kNear * double(budget);
+    return PolicyTable::isNear(stage.getBytes(), budget);
   };
+  // What the trial of no policy has said of a stage need not be said again.
+  for (auto [number, stage] : llvm::enumerate(stages)) {
+    int64_t bytes = table.getBytesOfNone(number);
+    bool isKnown = !table.isPrediction() || !PolicyTable::isNear(bytes, budget);
+    if (isKnown && bytes <= budget && stage.isNone())
+      stage.hear(bytes);
+  }
   Extent extent = table.getExtent();
   for (;;) {
     SmallVector<int64_t> open;

@@ -53,7 +53,7 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
   LogicalResult choose(func::FuncOp step, const Layout &layout, int64_t bytes) {
     ModuleOp module = getOperation();
     parallel::RecomputeChoices choices(step);
-    auto table = PolicyTable::measure(module, choices, layout, trier);
+    auto table = PolicyTable::measure(module, choices, layout, trier, bytes);
     if (failed(table))
       return success(); // whoever plans it says why
     auto fit = fitBudget(module, choices, *table, trier, bytes);

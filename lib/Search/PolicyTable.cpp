@@ -32,10 +32,17 @@ static bool hasEachKind(const Trial &trial,
   });
 }
 
-/// The trials of a table: of each policy that is tried, on all layers.
+bool PolicyTable::isNear(int64_t bytes, int64_t budget) {
+  constexpr double near = 0.03;
+  return std::abs(double(bytes - budget)) <= near * double(budget);
+}
+
+/// The trials of a table: of each policy that is tried, on all layers; of none,
+/// if that fits by far.
 static FailureOr<std::vector<std::optional<Trial>>>
 tryPolicies(ModuleOp module, const RecomputeChoices &choices,
-            const Trier &trier, Extent extent, const StageSample &sample) {
+            const Trier &trier, Extent extent, const StageSample &sample,
+            int64_t budget) {
   std::vector<std::optional<Trial>> trials(choices.getPolicies().size());
   auto tryOne = [&](unsigned policy) -> LogicalResult {
     if (!isTried(choices.getPolicies()[policy]))
@@ -52,23 +59,27 @@ tryPolicies(ModuleOp module, const RecomputeChoices &choices,
     return success();
   };
   // The first alone: it measures forms of products.
-  if (failed(tryOne(0)) || failed(failableParallelForEachN(
-                               module.getContext(), 1, trials.size(), tryOne)))
+  if (failed(tryOne(0)))
+    return failure();
+  int64_t peak = trials.front()->getPeak();
+  bool isAmple = peak <= budget && !PolicyTable::isNear(peak, budget);
+  if (!isAmple && failed(failableParallelForEachN(module.getContext(), 1,
+                                                  trials.size(), tryOne)))
     return failure();
   return trials;
 }
 
-FailureOr<PolicyTable> PolicyTable::measure(ModuleOp module,
-                                            const RecomputeChoices &choices,
-                                            const Layout &layout,
-                                            const Trier &trier) {
+FailureOr<PolicyTable>
+PolicyTable::measure(ModuleOp module, const RecomputeChoices &choices,
+                     const Layout &layout, const Trier &trier, int64_t budget) {
   ArrayRef<RecomputeChoices::Layer> layers = choices.getLayers();
   StageSample sample(layers, layout.stageOfChunk, layout.inFlight);
   PolicyTable table;
   // A few stages with all of their layers take less than all with a few.
   if (!sample.getTried().empty())
     table.extent = Extent::Whole;
-  auto trials = tryPolicies(module, choices, trier, table.extent, sample);
+  auto trials =
+      tryPolicies(module, choices, trier, table.extent, sample, budget);
   if (failed(trials))
     return failure();
   table.predicted =
@@ -79,7 +90,7 @@ FailureOr<PolicyTable> PolicyTable::measure(ModuleOp module,
         return !trial || hasEachKind(*trial, layers);
       })) {
     table.extent = Extent::Whole;
-    trials = tryPolicies(module, choices, trier, table.extent, sample);
+    trials = tryPolicies(module, choices, trier, table.extent, sample, budget);
     if (failed(trials))
       return failure();
   }
@@ -142,7 +153,8 @@ void PolicyTable::addStage(const RecomputeChoices &choices,
             std::llround(getUsual(trials[policy]->workOfLayer, of) / unit);
         table.besides[policy] -= int64_t(of.size()) * bytes[policy];
       }
-    for (unsigned policy = 0; policy < policies; ++policy) {
+    bool isNone = !trials.back(); // alone
+    for (unsigned policy = 0; policy < (isNone ? 1 : policies); ++policy) {
       if (!choices.mayHave(of.front(), policy))
         continue;
       LayerClass::Choice choice{policy, bytes[policy], work[policy]};

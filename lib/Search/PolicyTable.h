@@ -15,11 +15,16 @@ namespace accel::search {
 class PolicyTable {
 public:
   /// Tries each part of layers alone, and whole layers; of parts together the
-  /// savings add up. The layout is the module's. Fails without a word where the
+  /// savings add up. The layout is the module's. Where all fits `budget` by far
+  /// without any, `none` is the only choice. Fails without a word where the
   /// program cannot be planned.
   static mlir::FailureOr<PolicyTable>
   measure(mlir::ModuleOp module, const parallel::RecomputeChoices &choices,
-          const Layout &layout, const Trier &trier);
+          const Layout &layout, const Trier &trier, int64_t budget = 0);
+
+  /// Whether what a trial predicts is so near to the budget that the whole
+  /// program may be on its other side.
+  static bool isNear(int64_t bytes, int64_t budget);
 
   llvm::ArrayRef<StageTable> getStages() const { return stages; }
   /// Whether trials leave layers or stages out: what the table says of those is
