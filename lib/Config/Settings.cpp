@@ -82,6 +82,11 @@ static constexpr NamedSetting kSettings[] = {
            "the part of the optimizer's states that is offloaded, in bytes"),
     ofPass("offload.buffer_count", "int>=1",
            "offloaded states that the device holds at once"),
+    ofPass("offload.host_budget", "name",
+           "what a rank may have of the host's memory, as --memory-budget "
+           "says it, which does not count it then"),
+    ofPass("offload.nvme_budget", "name",
+           "what a rank may have of a file, as --memory-budget says it"),
     ofPass("sharding.strict", "bool",
            "an axis that splits nothing, or a size that its ranks do not "
            "divide, is an error"),

@@ -77,11 +77,9 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
         }};
     pm.addPass(search::createDecidePass(options.decide, trier.buildSplit));
     pm.addPass(search::createTraceFrontierPass(trier));
-    if (!options.fitMemory.budget.empty()) {
-      search::FitMemoryPassOptions fit = options.fitMemory;
-      fit.recompute = options.recompute.policy;
-      pm.addPass(search::createFitMemoryPass(fit, trier));
-    }
+    search::FitMemoryPassOptions fit = options.fitMemory;
+    fit.recompute = options.recompute.policy;
+    pm.addPass(search::createFitMemoryPass(fit, trier));
     // Of all that is decided now.
     pm.addPass(search::createPredictMemoryPass(std::move(trier)));
     return;

@@ -85,10 +85,11 @@ public:
         }) {}
 
   /// What a rank may have.
-  explicit Into(accel::search::FitMemoryPassOptions &option)
+  struct Budget {};
+  Into(std::string &option, Budget)
       : expectation("a budget (--memory-budget)"),
         read([&option](StringRef text) {
-          option.budget = text.str();
+          option = text.str();
           return !errorToBool(checkMemoryBudget(text));
         }) {}
 
@@ -153,7 +154,17 @@ static constexpr Row kRows[] = {
     {"loss_chunks", [](PhaseOptions &o) -> Into { return Into(o.lossChunks); }},
     {"recompute", [](PhaseOptions &o) -> Into { return Into(o.recompute); }},
     {"memory_budget",
-     [](PhaseOptions &o) -> Into { return Into(o.fitMemory); }},
+     [](PhaseOptions &o) -> Into {
+       return {o.fitMemory.budget, Into::Budget()};
+     }},
+    {"offload.host_budget",
+     [](PhaseOptions &o) -> Into {
+       return {o.fitMemory.hostBudget, Into::Budget()};
+     }},
+    {"offload.nvme_budget",
+     [](PhaseOptions &o) -> Into {
+       return {o.fitMemory.nvmeBudget, Into::Budget()};
+     }},
     {"offload.optimizer",
      [](PhaseOptions &o) -> Into {
        return {o.plan.offloaded.optimizer, "none,cpu,nvme", "none,host,nvme"};

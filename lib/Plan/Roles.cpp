@@ -35,10 +35,11 @@ std::string plan::describeRole(BufferOp buffer, Content content,
 
 SmallVector<std::pair<std::string, int64_t>>
 plan::addRoles(ProgramOp program, const Liveness &liveness,
-               const SymbolTable &symbols) {
+               const SymbolTable &symbols,
+               llvm::function_ref<bool(Space)> isCounted) {
   llvm::MapVector<StringAttr, int64_t> roles;
   for (auto arena : program.getOps<ArenaOp>()) {
-    if (arena.getSpace() == Space::nvme)
+    if (!isCounted(arena.getSpace()))
       continue;
     for (auto [buffer, content] : liveness.getPeak(arena.getSpace()))
       roles[StringAttr::get(program.getContext(),

@@ -13,11 +13,12 @@ namespace accel::plan {
 std::string describeRole(BufferOp buffer, Content content,
                          const mlir::SymbolTable &symbols);
 
-/// The bytes of a program by what they are for, when most of each arena is
-/// alive, the most first; not what lies between buffers.
+/// The bytes of a program in some spaces by what they are for, when most of
+/// each arena is alive, the most first; not what lies between buffers.
 llvm::SmallVector<std::pair<std::string, int64_t>>
 addRoles(ProgramOp program, const Liveness &liveness,
-         const mlir::SymbolTable &symbols);
+         const mlir::SymbolTable &symbols,
+         llvm::function_ref<bool(Space)> isCounted);
 
 } // namespace accel::plan
 

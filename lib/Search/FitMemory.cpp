@@ -24,19 +24,33 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (budget.empty())
+    if (budget.empty() && hostBudget.empty() && nvmeBudget.empty())
       return;
-    auto parsed = MemoryBudget::parse(budget);
-    if (!parsed) {
-      module.emitError() << llvm::toString(parsed.takeError());
-      return signalPassFailure();
-    }
     auto layout = Layout::of(module);
     if (failed(layout))
       return signalPassFailure();
-    int64_t bytes = parsed->resolve(getMachineMemory() / layout->ranks);
-    cost::setDecision(module, kMemoryBudgetKey,
-                      Builder(&getContext()).getI64IntegerAttr(bytes));
+    auto write = [&](StringRef key, StringRef text) -> FailureOr<int64_t> {
+      auto parsed = MemoryBudget::parse(text);
+      if (!parsed)
+        return module.emitError() << llvm::toString(parsed.takeError());
+      if (key == kNvmeBudgetKey && parsed->percent > 0)
+        return module.emitError()
+               << "expected the bytes that a rank may have of a file "
+                  "(offload.nvme_budget), found '"
+               << text << "'";
+      int64_t bytes = parsed->resolve(getMachineMemory() / layout->ranks);
+      cost::setDecision(module, key,
+                        Builder(&getContext()).getI64IntegerAttr(bytes));
+      return bytes;
+    };
+    if ((!hostBudget.empty() && failed(write(kHostBudgetKey, hostBudget))) ||
+        (!nvmeBudget.empty() && failed(write(kNvmeBudgetKey, nvmeBudget))))
+      return signalPassFailure();
+    if (budget.empty())
+      return;
+    FailureOr<int64_t> bytes = write(kMemoryBudgetKey, budget);
+    if (failed(bytes))
+      return signalPassFailure();
     func::FuncOp step = nn::findEntry(module, nn::EntryKind::step);
     if (recompute != "auto" || !step)
       return;
@@ -46,7 +60,7 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
                             "for: compile with acc-opt --memory-budget";
       return signalPassFailure();
     }
-    if (failed(choose(step, *layout, bytes)))
+    if (failed(choose(step, *layout, *bytes)))
       signalPassFailure();
   }
 

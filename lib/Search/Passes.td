@@ -70,6 +70,8 @@ def FitMemoryPass : Pass<"search-fit-memory", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::accel::AccelDialect"];
   let options = [Option<"budget", "budget", "std::string", "\"\"", "What a rank may take: bytes, 12GiB, or 80% of this machine's memory, shared by all ranks">,
+                 Option<"hostBudget", "host-budget", "std::string", "\"\"", "What a rank may take of the host's memory, which the budget does not count then">,
+                 Option<"nvmeBudget", "nvme-budget", "std::string", "\"\"", "What a rank may take of a file">,
                  Option<"recompute", "recompute", "std::string", "\"auto\"", "What is computed again (--recompute); auto: what fits the budget">];
 }
 
@@ -110,8 +112,9 @@ def VerifyMemoryPass : Pass<"search-verify-memory", "::mlir::ModuleOp"> {
   let summary = "Checks that a plan fits the memory budget";
   let description = [{
     Runs at the end of phase `plan`: where `accel.decisions` has a `memory_budget`, the
-    arenas of each stage, together, have at most so many bytes; otherwise the least
-    budget that would do and what takes most are in the error.
+    arenas of each stage, together, have at most so many bytes. Where it has a
+    `host_budget`, that holds the arenas `host` and `pinned` instead; a `nvme_budget`
+    holds the file. The error says what takes most.
 
     ```mlir
     module attributes {accel.decisions = {memory_budget = 4096 : i64}} {

@@ -62,6 +62,7 @@ void StageSample::complete(Trial &trial) const {
     const Trial::Stage &least = find(each.least), &most = find(each.most);
     Trial::Stage &stage = more.emplace_back();
     stage.stage = each.stage;
+    stage.bytes = mix(least.bytes, most.bytes, each.way);
     for (const cost::PredictedArena &one : least.arenas) {
       auto other = llvm::find_if(most.arenas, [&](const auto &arena) {
         return arena.space == one.space;

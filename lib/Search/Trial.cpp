@@ -23,12 +23,14 @@ using namespace accel;
 using namespace accel::search;
 using parallel::RecomputeChoices;
 
-int64_t Trial::Stage::getBytes() const {
-  int64_t bytes = 0;
-  for (const cost::PredictedArena &arena : arenas)
-    if (arena.space != plan::stringifySpace(plan::Space::nvme))
-      bytes += arena.bytes;
-  return bytes;
+StringRef search::getBudgetKey(StringRef space, DictionaryAttr decisions) {
+  auto of = plan::symbolizeSpace(space);
+  if (of == plan::Space::nvme)
+    return kNvmeBudgetKey;
+  bool isHosts = of == plan::Space::host || of == plan::Space::pinned;
+  return isHosts && decisions && decisions.contains(kHostBudgetKey)
+             ? kHostBudgetKey
+             : kMemoryBudgetKey;
 }
 
 const Trial::Stage &Trial::getLargest() const {
@@ -290,18 +292,24 @@ FailureOr<Trial> search::tryPlan(ModuleOp module, const Trier &trier,
           run([&](OpPassManager &pm) { return trier.buildPlan(pm, stages); })))
     return failure();
   SymbolTable symbols(*copy.module);
+  auto decisions = module->getAttrOfType<DictionaryAttr>(kDecisionsAttr);
   for (auto program : copy.module->getOps<plan::ProgramOp>()) {
     auto liveness = plan::Liveness::compute(program);
     auto blockOf = findBlocks(program, symbols);
     Trial::Stage &stage = trial.stages.emplace_back();
     stage.stage = program.getStage();
     if (!trial.isShortened)
-      stage.roles = plan::addRoles(program, liveness, symbols);
+      stage.roles =
+          plan::addRoles(program, liveness, symbols, [&](plan::Space space) {
+            return getBudgetKey(plan::stringifySpace(space), decisions) ==
+                   kMemoryBudgetKey;
+          });
     for (auto arena : program.getOps<plan::ArenaOp>()) {
       Peak peak = predictArena(arena, liveness, copy.classes, blockOf);
-      stage.arenas.push_back({stage.stage,
-                              plan::stringifySpace(arena.getSpace()).str(),
-                              peak.bytes});
+      StringRef space = plan::stringifySpace(arena.getSpace());
+      stage.arenas.push_back({stage.stage, space.str(), peak.bytes});
+      if (getBudgetKey(space, decisions) == kMemoryBudgetKey)
+        stage.bytes += peak.bytes;
       if (arena.getSpace() == plan::Space::device)
         stage.bytesOfLayer =
             addLayers(program, arena, liveness, copy.layers, peak.moment);

@@ -12,8 +12,17 @@
 
 namespace accel::search {
 
-/// The key of `accel.decisions` that says how many bytes a rank may have.
-inline constexpr llvm::StringLiteral kMemoryBudgetKey = "memory_budget";
+/// The keys of `accel.decisions` that say how many bytes a rank may have: of
+/// memory, but for the host's where that has a budget of its own; of the host's
+/// memory; of a file.
+inline constexpr llvm::StringLiteral kMemoryBudgetKey = "memory_budget",
+                                     kHostBudgetKey = "host_budget",
+                                     kNvmeBudgetKey = "nvme_budget";
+
+/// The key of the budget that the arenas of a space count for. `decisions` may
+/// be null.
+llvm::StringRef getBudgetKey(llvm::StringRef space,
+                             mlir::DictionaryAttr decisions);
 
 /// What a trial shows. Layers and policies are those of
 /// `parallel::RecomputeChoices`.
@@ -27,8 +36,9 @@ struct Trial {
     /// What the bytes are for, the most first; of a whole program.
     llvm::SmallVector<std::pair<std::string, int64_t>> roles;
 
-    /// Of all arenas of a rank.
-    int64_t getBytes() const;
+    /// Of all arenas of a rank that count for the memory budget.
+    int64_t getBytes() const { return bytes; }
+    int64_t bytes = 0;
   };
   std::vector<Stage> stages;
   bool isShortened = false; ///< layers were left out

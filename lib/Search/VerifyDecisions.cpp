@@ -42,7 +42,9 @@ struct VerifyDecisionsPass
       auto counts = dyn_cast<DenseI64ArrayAttr>(decision.getValue());
       if (key == "micro_batches" && number) {
         microBatches = number.getInt();
-      } else if (key == kMemoryBudgetKey && number) {
+      } else if (llvm::is_contained(
+                     {kMemoryBudgetKey, kHostBudgetKey, kNvmeBudgetKey}, key) &&
+                 number) {
         continue; // search-verify-memory looks at it
       } else if (key == kInFlightKey && counts) {
         inFlight = counts;
@@ -60,8 +62,8 @@ struct VerifyDecisionsPass
                    isa<ArrayAttr>(decision.getValue()))) {
         getOperation().emitError()
             << "expected a number of micro_batches, the name of a schedule, "
-               "the numbers in_flight, gathers \"once\", memory_budget, and "
-               "the lists order, "
+               "the numbers in_flight, gathers \"once\", memory_budget, "
+               "host_budget, nvme_budget, and the lists order, "
                "considered, predicted and frontier in '"
             << kDecisionsAttr << "', found " << decision.getName() << " = "
             << decision.getValue();

@@ -14,40 +14,61 @@ namespace accel::search {
 #include "lib/Search/Passes.h.inc"
 
 namespace {
+/// A budget, and how it is said.
+struct Budget {
+  StringLiteral key, flag, wayOut;
+};
+constexpr Budget kBudgets[] = {
+    {kMemoryBudgetKey, "--memory-budget",
+     "--memory-budget looks for what fits where --recompute is left out"},
+    {kHostBudgetKey, "offload.host_budget",
+     "less of it is offloaded with a smaller offload.ratio, or to nvme"},
+    {kNvmeBudgetKey, "offload.nvme_budget",
+     "less of it is offloaded with a smaller offload.ratio, or to cpu"},
+};
+
 struct VerifyMemoryPass : impl::VerifyMemoryPassBase<VerifyMemoryPass> {
   using Base::Base;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto decisions = module->getAttrOfType<DictionaryAttr>(kDecisionsAttr);
-    auto budget = decisions ? decisions.getAs<IntegerAttr>(kMemoryBudgetKey)
-                            : IntegerAttr();
-    if (!budget)
+    if (!decisions)
       return;
-    for (auto program : module.getOps<plan::ProgramOp>()) {
-      int64_t bytes = 0;
-      for (auto arena : program.getOps<plan::ArenaOp>())
-        if (arena.getSpace() != plan::Space::nvme) // a file, no memory
-          bytes += arena.getBytes();
-      if (bytes <= budget.getInt())
-        continue;
-      InFlightDiagnostic error =
-          program.emitError()
-          << "expected a plan of at most " << formatBytes(budget.getInt())
-          << " for each rank (--memory-budget), found " << formatBytes(bytes);
-      Diagnostic &note = error.attachNote();
-      note << "at its peak it has ";
-      llvm::interleaveComma(
-          ArrayRef(plan::addRoles(program, plan::Liveness::compute(program),
-                                  SymbolTable(module)))
-              .take_front(4),
-          note, [&](const auto &role) {
-            note << formatBytes(role.second) << " of " << role.first;
-          });
-      note << "; --memory-budget looks for what fits where --recompute is left "
-              "out";
-      return signalPassFailure();
-    }
+    for (auto program : module.getOps<plan::ProgramOp>())
+      for (const Budget &budget : kBudgets)
+        if (auto most = decisions.getAs<IntegerAttr>(budget.key);
+            most && failed(check(program, budget, most.getInt(), decisions)))
+          return signalPassFailure();
+  }
+
+  LogicalResult check(plan::ProgramOp program, const Budget &budget,
+                      int64_t most, DictionaryAttr decisions) {
+    int64_t bytes = 0;
+    llvm::SmallDenseSet<plan::Space> spaces;
+    for (auto arena : program.getOps<plan::ArenaOp>())
+      if (getBudgetKey(plan::stringifySpace(arena.getSpace()), decisions) ==
+          budget.key) {
+        bytes += arena.getBytes();
+        spaces.insert(arena.getSpace());
+      }
+    if (bytes <= most)
+      return success();
+    InFlightDiagnostic error =
+        program.emitError() << "expected a plan of at most "
+                            << formatBytes(most) << " for each rank ("
+                            << budget.flag << "), found " << formatBytes(bytes);
+    Diagnostic &note = error.attachNote();
+    note << "at its peak it has ";
+    auto roles = plan::addRoles(
+        program, plan::Liveness::compute(program), SymbolTable(getOperation()),
+        [&](plan::Space space) { return spaces.contains(space); });
+    llvm::interleaveComma(
+        ArrayRef(roles).take_front(4), note, [&](const auto &role) {
+          note << formatBytes(role.second) << " of " << role.first;
+        });
+    note << "; " << budget.wayOut;
+    return failure();
   }
 };
 } // namespace

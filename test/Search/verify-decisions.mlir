@@ -42,17 +42,17 @@ module attributes {accel.decisions = {schedule = "1f1b"}} {}
 
 // -----
 
-// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", memory_budget, and the lists order, considered, predicted and frontier in 'accel.decisions', found "offload" = []}}
+// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", memory_budget, host_budget, nvme_budget, and the lists order, considered, predicted and frontier in 'accel.decisions', found "offload" = []}}
 module attributes {accel.decisions = {offload = []}} {}
 
 // -----
 
-// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", memory_budget, and the lists order, considered, predicted and frontier in 'accel.decisions', found "micro_batches" = "4"}}
+// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", memory_budget, host_budget, nvme_budget, and the lists order, considered, predicted and frontier in 'accel.decisions', found "micro_batches" = "4"}}
 module attributes {accel.decisions = {micro_batches = "4"}} {}
 
 // -----
 
-// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", memory_budget, and the lists order, considered, predicted and frontier in 'accel.decisions', found "gathers" = "twice"}}
+// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", memory_budget, host_budget, nvme_budget, and the lists order, considered, predicted and frontier in 'accel.decisions', found "gathers" = "twice"}}
 module attributes {accel.decisions = {gathers = "twice"}} {}
 
 // -----

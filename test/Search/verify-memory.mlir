@@ -36,3 +36,39 @@ module attributes {accel.decisions = {}} {
     plan.arena device 192 bytes
   }
 }
+
+// -----
+
+// The host's memory has a budget of its own, which the other does not count then.
+module attributes {accel.decisions = {host_budget = 64 : i64, memory_budget = 128 : i64, nvme_budget = 512 : i64}} {
+  plan.program @apart stage 0 ranks 1 {
+    plan.arena device 128 bytes
+    plan.arena host 64 bytes
+    plan.arena nvme 512 bytes
+  }
+}
+
+// -----
+
+module attributes {accel.decisions = {host_budget = 95 : i64, memory_budget = 128 : i64}} {
+  // expected-error @below {{expected a plan of at most 95 B for each rank (offload.host_budget), found 96 B}}
+  // expected-note @below {{at its peak it has 64 B of activations; less of it is offloaded with a smaller offload.ratio, or to nvme}}
+  plan.program @host stage 0 ranks 1 {
+    plan.arena device 128 bytes
+    plan.arena pinned 32 bytes
+    plan.arena host 64 bytes
+    plan.buffer @a : activation host at 0, 64 bytes
+    plan.body @f engine cpu { plan.fill @a[16xf32] with 1.0 }
+    plan.entry @forward { plan.segment cpu { plan.run @f } }
+  }
+}
+
+// -----
+
+module attributes {accel.decisions = {nvme_budget = 511 : i64}} {
+  // expected-error @below {{expected a plan of at most 511 B for each rank (offload.nvme_budget), found 512 B}}
+  // expected-note @below {{less of it is offloaded with a smaller offload.ratio, or to cpu}}
+  plan.program @file stage 0 ranks 1 {
+    plan.arena nvme 512 bytes
+  }
+}

@@ -36,6 +36,7 @@ TEST(StageSample, ReadsStagesBetweenByWhatIsInFlight) {
     stage.stage = number;
     stage.arenas = {{number, "device", 1000 + 10 * inFlight[number]},
                     {number, "host", 5}};
+    stage.bytes = 1005 + 10 * inFlight[number];
     for (unsigned layer = 0; layer < 16; ++layer)
       stage.bytesOfLayer[layer] = 0;
     for (unsigned i = 0; i < 2; ++i)
@@ -47,6 +48,8 @@ TEST(StageSample, ReadsStagesBetweenByWhatIsInFlight) {
     const Trial::Stage &stage = trial.stages[number];
     EXPECT_EQ(stage.stage, number);
     EXPECT_EQ(stage.getBytes(), 1005 + 10 * inFlight[number]);
+    EXPECT_EQ(stage.arenas.front().bytes, 1000 + 10 * inFlight[number]);
+    EXPECT_EQ(stage.arenas.back().bytes, 5);
     for (unsigned i = 0; i < 2; ++i)
       EXPECT_EQ(stage.bytesOfLayer.at(2 * number + i),
                 (3 + i) * inFlight[number]);
