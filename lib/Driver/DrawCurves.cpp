@@ -2,12 +2,13 @@
 
 #include "lib/Driver/SchedulerReport.h"
 
+#include "lib/Report/SvgDrawing.h"
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace accel::driver;
+using namespace accel::report;
 using llvm::format;
 
 namespace {
@@ -21,25 +22,6 @@ constexpr const char *kColours[][2] = {{"#1f6fd0", "#6fb1ff"},
 /// Curves of one hyperparameter: of all parameters, and of groups.
 using Frame = SmallVector<const Curves::Curve *>;
 } // namespace
-
-static void writeStyle(llvm::raw_ostream &out, bool dark) {
-  const char *ink = dark ? "#e6edf3" : "#1f2328";
-  const char *grey = dark ? "#9ea7b3" : "#57606a";
-  out << ".ground { fill: " << (dark ? "#161b22" : "#ffffff")
-      << " }\ntext { fill: " << ink << " }\n.small { fill: " << grey
-      << " }\n.axis { stroke: " << grey << " }\n";
-  for (auto [index, colours] : llvm::enumerate(kColours))
-    out << ".c" << index << " { stroke: " << colours[dark] << " }\n.t" << index
-        << " { fill: " << colours[dark] << " }\n";
-}
-
-static void writeText(llvm::raw_ostream &out, double x, double y,
-                      const char *style, const char *anchor, StringRef text) {
-  out << format("<text x=\"%.1f\" y=\"%.1f\"", x, y) << " class=\"" << style
-      << "\" text-anchor=\"" << anchor << "\">";
-  llvm::printHTMLEscaped(text, out);
-  out << "</text>\n";
-}
 
 static std::string spell(double number) {
   std::string text;
@@ -62,16 +44,16 @@ static void writeFrame(llvm::raw_ostream &out, const Curves &curves,
   out << format("<path class=\"axis\" fill=\"none\" d=\"M%.1f %.1fV%.1fH%.1f"
                 "\"/>\n",
                 left, top, bottom, left + kPlot);
-  writeText(out, left - 6, top + 5, "small", "end", spell(high));
+  writeSvgText(out, left - 6, top + 5, "small", "end", spell(high));
   if (high > low)
-    writeText(out, left - 6, bottom, "small", "end", spell(low));
-  writeText(out, left, bottom + 16, "small", "middle", "1");
-  writeText(out, left + kPlot, bottom + 16, "small", "middle",
-            std::to_string(curves.steps));
+    writeSvgText(out, left - 6, bottom, "small", "end", spell(low));
+  writeSvgText(out, left, bottom + 16, "small", "middle", "1");
+  writeSvgText(out, left + kPlot, bottom + 16, "small", "middle",
+               std::to_string(curves.steps));
   for (auto [index, curve] : llvm::enumerate(frame)) {
     std::string colour = std::to_string(index % std::size(kColours));
-    writeText(out, left + kPlot, top - 8 + 16 * double(index),
-              ("t" + colour).c_str(), "end", curve->name);
+    writeSvgText(out, left + kPlot, top - 8 + 16 * double(index),
+                 ("t" + colour).c_str(), "end", curve->name);
     out << "<path class=\"c" << colour
         << "\" fill=\"none\" stroke-width=\"2\" d=\"";
     for (auto [place, value] : llvm::enumerate(curve->values)) {
@@ -91,22 +73,18 @@ void accel::driver::writeCurvesSvg(llvm::raw_ostream &out,
     frames[StringRef(curve.name).split(" of ").first].push_back(&curve);
   double width = 2 * kMargin + kLabel + kPlot;
   double height = kMargin + kHead + double(frames.size()) * (kHeight + kGap);
-  out << format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f "
-                "%.0f\" font-family=\"sans-serif\" font-size=\"13\">\n",
-                width, height)
-      << "<style>\n";
-  writeStyle(out, /*dark=*/false);
-  out << "@media (prefers-color-scheme: dark) {\n";
-  writeStyle(out, /*dark=*/true);
-  out << "}\n</style>\n<rect class=\"ground\" width=\"100%\" "
-         "height=\"100%\"/>\n";
-  writeText(out, kMargin, kMargin + 8, "title", "start",
-            "schedule " + curves.title + ", steps 1 to " +
-                std::to_string(curves.steps));
+  beginSvg(out, width, height, [&](bool dark) {
+    for (auto [index, colours] : llvm::enumerate(kColours))
+      out << ".c" << index << " { stroke: " << colours[dark] << " }\n.t"
+          << index << " { fill: " << colours[dark] << " }\n";
+  });
+  writeSvgText(out, kMargin, kMargin + 8, "title", "start",
+               "schedule " + curves.title + ", steps 1 to " +
+                   std::to_string(curves.steps));
   double top = kMargin + kHead;
   for (auto &[name, frame] : frames) {
     writeFrame(out, curves, frame, top);
     top += kHeight + kGap;
   }
-  out << "</svg>\n";
+  endSvg(out);
 }

@@ -2,6 +2,7 @@
 
 #include "DrawFrontier.h"
 
+#include "SvgDrawing.h"
 #include "lib/Names/Bytes.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -9,6 +10,7 @@
 #include <cmath>
 
 using namespace accel;
+using namespace accel::report;
 using llvm::format;
 using llvm::StringRef;
 
@@ -41,24 +43,6 @@ struct Axis {
 };
 } // namespace
 
-static void writeStyle(llvm::raw_ostream &out, bool dark) {
-  const char *grey = dark ? "#9ea7b3" : "#57606a";
-  out << ".ground { fill: " << (dark ? "#161b22" : "#ffffff")
-      << " }\ntext { fill: " << (dark ? "#e6edf3" : "#1f2328")
-      << " }\n.small { fill: " << grey << " }\n.axis { stroke: " << grey
-      << " }\n.grid { stroke: " << (dark ? "#262c36" : "#eceff3")
-      << " }\n.line { stroke: " << (dark ? "#6fb1ff" : "#1f6fd0")
-      << " }\n.point { fill: " << (dark ? "#6fb1ff" : "#1f6fd0") << " }\n";
-}
-
-static void writeText(llvm::raw_ostream &out, double x, double y,
-                      const char *style, const char *anchor, StringRef text) {
-  out << format("<text x=\"%.1f\" y=\"%.1f\"", x, y) << " class=\"" << style
-      << "\" text-anchor=\"" << anchor << "\">";
-  llvm::printHTMLEscaped(text, out);
-  out << "</text>\n";
-}
-
 /// The unit in which bytes are said, and its name.
 static std::pair<double, const char *> chooseUnit(double most) {
   static constexpr const char *kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -75,21 +59,21 @@ static void writeAxes(llvm::raw_ostream &out, const Axis &x, const Axis &y,
     double value = y.low + tick * y.step, at = y.place(value);
     out << format("<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>\n", x.from, at,
                   x.from + x.length);
-    writeText(out, x.from - 8, at + 4, "small", "end",
-              llvm::formatv("{0:f2}", value).str());
+    writeSvgText(out, x.from - 8, at + 4, "small", "end",
+                 llvm::formatv("{0:f2}", value).str());
   }
   for (int tick = 0; tick <= x.countTicks(); ++tick) {
     double value = x.low + tick * x.step;
-    writeText(out, x.place(value), bottom + 18, "small", "middle",
-              llvm::formatv("{0}", llvm::format("%g", value)).str());
+    writeSvgText(out, x.place(value), bottom + 18, "small", "middle",
+                 llvm::formatv("{0}", llvm::format("%g", value)).str());
   }
   out << format("<path class=\"axis\" fill=\"none\" d=\"M%.1f "
                 "%.1fV%.1fH%.1f\"/>\n",
                 x.from, y.from + y.length, bottom, x.from + x.length);
-  writeText(out, x.from + x.length, bottom + 38, "small", "end",
-            ("peak of a rank, " + unit).str());
-  writeText(out, x.from - kLabel + 8, kHead - 16, "small", "start",
-            "time of a step, times that without recomputation");
+  writeSvgText(out, x.from + x.length, bottom + 38, "small", "end",
+               ("peak of a rank, " + unit).str());
+  writeSvgText(out, x.from - kLabel + 8, kHead - 16, "small", "start",
+               "time of a step, times that without recomputation");
 }
 
 void report::drawFrontier(llvm::ArrayRef<cost::FrontierPoint> points,
@@ -104,17 +88,14 @@ void report::drawFrontier(llvm::ArrayRef<cost::FrontierPoint> points,
   double left = kMargin + kLabel, bottom = kHead + kHeight;
   Axis x(fewest / unit, most / unit, left, kPlot);
   Axis y(1, slowest, bottom, -kHeight);
-  os << format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f "
-               "%.0f\" font-family=\"sans-serif\" font-size=\"13\">\n",
-               left + kPlot + kMargin, bottom + kFoot)
-     << "<style>\n";
-  writeStyle(os, /*dark=*/false);
-  os << "@media (prefers-color-scheme: dark) {\n";
-  writeStyle(os, /*dark=*/true);
-  os << "}\n</style>\n<rect class=\"ground\" width=\"100%\" "
-        "height=\"100%\"/>\n";
-  writeText(os, kMargin, kMargin, "title", "start",
-            "what a step takes with less memory (--memory-budget)");
+  beginSvg(os, left + kPlot + kMargin, bottom + kFoot, [&](bool dark) {
+    const char *blue = dark ? "#6fb1ff" : "#1f6fd0";
+    os << ".grid { stroke: " << (dark ? "#262c36" : "#eceff3")
+       << " }\n.line { stroke: " << blue << " }\n.point { fill: " << blue
+       << " }\n";
+  });
+  writeSvgText(os, kMargin, kMargin, "title", "start",
+               "what a step takes with less memory (--memory-budget)");
   writeAxes(os, x, y, bottom, name);
   os << "<path class=\"line\" fill=\"none\" stroke-width=\"2\" d=\"";
   for (auto [index, point] : llvm::enumerate(points))
@@ -133,5 +114,5 @@ void report::drawFrontier(llvm::ArrayRef<cost::FrontierPoint> points,
                            os);
     os << "</title></circle>\n";
   }
-  os << "</svg>\n";
+  endSvg(os);
 }

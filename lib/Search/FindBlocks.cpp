@@ -3,9 +3,9 @@
 
 #include "FindBlocks.h"
 
+#include "dialects/Accel/AlikeOps.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/NN/NN.h"
-#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
@@ -21,24 +21,13 @@ static llvm::hash_code hashWithoutNumbers(StringRef text) {
   return llvm::hash_value(rest);
 }
 
-/// Of ops that are alike but for numbers and symbols: the site of a dropout, a
-/// weight's name. A cut is like no other op: a block is of one chunk.
+/// A cut is like no other op: a block is of one chunk.
 static size_t hashOp(Operation *op, size_t position) {
   if (isa<nn::CutOp, nn::StateOp>(op))
     return llvm::hash_combine(position, 1);
-  llvm::hash_code hash = llvm::hash_combine(op->getName().getAsOpaquePointer(),
-                                            op->getNumOperands());
-  for (NamedAttribute attr : op->getAttrs())
-    if (attr.getName() == dist::kRecomputeAttr)
-      hash = llvm::hash_combine(
-          hash, hashWithoutNumbers(cast<StringAttr>(attr.getValue())));
-    else if (!isa<IntegerAttr, SymbolRefAttr>(attr.getValue()))
-      hash = llvm::hash_combine(hash, attr.getName().getAsOpaquePointer(),
-                                attr.getValue().getAsOpaquePointer());
-  for (Type type : op->getOperandTypes())
-    hash = llvm::hash_combine(hash, type.getAsOpaquePointer());
-  for (Type type : op->getResultTypes())
-    hash = llvm::hash_combine(hash, type.getAsOpaquePointer());
+  llvm::hash_code hash = hashAlike(op, dist::kRecomputeAttr);
+  if (auto mark = op->getAttrOfType<StringAttr>(dist::kRecomputeAttr))
+    hash = llvm::hash_combine(hash, hashWithoutNumbers(mark));
   return hash;
 }
 

@@ -3,7 +3,7 @@
 #include "lib/Parallel/RecomputeChoices.h"
 
 #include "Segments.h"
-#include "llvm/ADT/Hashing.h"
+#include "dialects/Accel/AlikeOps.h"
 #include "llvm/ADT/StringExtras.h"
 #include <map>
 
@@ -13,20 +13,10 @@ using namespace accel::parallel;
 
 static constexpr StringLiteral kLocationPrefix = "accel.layer.";
 
-/// Of ops that are alike but for numbers and symbols.
 static llvm::hash_code hashMembers(const llvm::SetVector<Operation *> &ops) {
   llvm::hash_code hash = llvm::hash_value(ops.size());
-  for (Operation *op : ops) {
-    hash = llvm::hash_combine(hash, op->getName().getAsOpaquePointer());
-    for (NamedAttribute attr : op->getAttrs())
-      if (!isa<IntegerAttr, SymbolRefAttr>(attr.getValue()))
-        hash = llvm::hash_combine(hash, attr.getName().getAsOpaquePointer(),
-                                  attr.getValue().getAsOpaquePointer());
-    for (Type type : op->getOperandTypes())
-      hash = llvm::hash_combine(hash, type.getAsOpaquePointer());
-    for (Type type : op->getResultTypes())
-      hash = llvm::hash_combine(hash, type.getAsOpaquePointer());
-  }
+  for (Operation *op : ops)
+    hash = llvm::hash_combine(hash, hashAlike(op));
   return hash;
 }
 
