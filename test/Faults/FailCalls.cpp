@@ -3,8 +3,9 @@
 // ACCEL_FAULT is STATE[:PROCESS:KIND:N:HOW]. STATE is a file that is mapped by
 // all processes of a run; it gets the calls of each kind by each process, and
 // how often a call was made to fail. HOW is an error number, `short` (half of
-// what was asked for is moved) or `zero` (nothing is), with a `+` behind it for
-// the N-th call and all after it: a disk that is full stays full.
+// what was asked for is moved), `zero` (nothing is) or `slow` (it takes a
+// while), with a `+` behind it for the N-th call and all after it: a disk that
+// is full stays full.
 //
 // Each process counts for itself, by its number: the first one has 0, a child
 // the next one in the order of births. A count common to all would depend on
@@ -22,6 +23,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <liburing.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <pthread.h>
@@ -46,7 +48,7 @@ void *__libc_memalign(size_t alignment, size_t bytes);
 
 namespace {
 
-enum class How { Error, Short, Zero };
+enum class How { Error, Short, Zero, Slow };
 
 struct Plan {
   FaultState *state = nullptr;
@@ -112,6 +114,7 @@ bool isReady() {
       word[length - 1] = '\0';
     plan.how = std::strcmp(word, "short") == 0  ? How::Short
                : std::strcmp(word, "zero") == 0 ? How::Zero
+               : std::strcmp(word, "slow") == 0 ? How::Slow
                                                 : How::Error;
     plan.error = std::atoi(word);
   }
@@ -296,10 +299,58 @@ int fcntl(int fd, int what, ...) {
   va_start(list, what);
   void *argument = va_arg(list, void *);
   va_end(list);
+  if (what == F_SETFL && (reinterpret_cast<uintptr_t>(argument) & O_DIRECT) &&
+      failsWithError(kDirect, "fcntl"))
+    return -1;
   bool locks = what == F_OFD_SETLK || what == F_SETLK || what == F_OFD_SETLKW;
   if (locks && failsWithError(kLock, "fcntl"))
     return -1;
   return REAL(fcntl)(fd, what, argument);
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks by io_uring
+//===----------------------------------------------------------------------===//
+
+/// ACCEL_NO_RING: the kernel grants none, as under seccomp.
+int io_uring_queue_init(unsigned entries, io_uring *ring, unsigned flags) {
+  if (fails(kRing, "io_uring_queue_init"))
+    return -plan.error;
+  return std::getenv("ACCEL_NO_RING")
+             ? -EPERM
+             : REAL(io_uring_queue_init)(entries, ring, flags);
+}
+
+/// A block that fails is not moved at all, whatever comes of it; of a short one
+/// half is, in sectors of disks. The numbers of those under way that are to
+/// fail, each a bit: queues in tests are shorter.
+static std::atomic<uint64_t> failedBlocks{0};
+
+int io_uring_submit(io_uring *ring) {
+  io_uring_sq &queue = ring->sq;
+  if (queue.sqe_tail == queue.sqe_head || !fails(kBlock, "io_uring_submit"))
+    return REAL(io_uring_submit)(ring);
+  io_uring_sqe &entry = queue.sqes[queue.sqe_head & *queue.kring_mask];
+  if (plan.how == How::Short) {
+    entry.len = entry.len / 2 / 512 * 512;
+  } else if (plan.how == How::Slow) {
+    usleep(50000);
+  } else {
+    failedBlocks |= uint64_t(1) << entry.user_data;
+    entry.opcode = IORING_OP_NOP;
+  }
+  return REAL(io_uring_submit)(ring);
+}
+
+int __io_uring_get_cqe(io_uring *ring, io_uring_cqe **done, unsigned submit,
+                       unsigned wait, sigset_t *mask) {
+  int found = REAL(__io_uring_get_cqe)(ring, done, submit, wait, mask);
+  if (found != 0 || !*done)
+    return found;
+  uint64_t own = uint64_t(1) << (*done)->user_data;
+  if (failedBlocks.fetch_and(~own) & own)
+    (*done)->res = plan.how == How::Zero ? 0 : -plan.error;
+  return found;
 }
 
 //===----------------------------------------------------------------------===//

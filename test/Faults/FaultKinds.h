@@ -31,13 +31,17 @@ enum FaultKind {
   kRandom,
   kLoad,
   kFutex,
+  kRing,
+  kDirect,
+  kBlock,
   kNumFaultKinds
 };
 
 inline constexpr const char *kFaultKinds[kNumFaultKinds] = {
-    "allocate", "map",   "protect", "read",   "write",  "sync",   "size",
-    "lock",     "close", "open",    "list",   "rename", "remove", "folder",
-    "stat",     "fork",  "wait",    "random", "load",   "futex"};
+    "allocate", "map",    "protect", "read",   "write", "sync",
+    "size",     "lock",   "close",   "open",   "list",  "rename",
+    "remove",   "folder", "stat",    "fork",   "wait",  "random",
+    "load",     "futex",  "ring",    "direct", "block"};
 
 inline constexpr uint32_t kMostFaultProcesses = 8;
 

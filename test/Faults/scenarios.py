@@ -107,7 +107,7 @@ class Bench:
         self.base = work / "base"
         shutil.rmtree(self.base, ignore_errors=True)
         self.base.mkdir()
-        self.must("accel-make-executable", self.base, self.kind, 2, 2)
+        self.make()
         self.prepare()
         # Twenty samples of eight tokens; only a run that is told so reads them.
         (self.base / "tokens.bin").write_bytes(bytes(i * 7 % 256 for i in range(2 * 8 * 20)))
@@ -122,6 +122,9 @@ class Bench:
         due, self.checkpoints = self.checkpoints, self.saved(self.base / "each")
         if any(self.checkpoints[step] != files for step, files in due.items()):
             raise Failed("expected the same checkpoints, however many there are")
+
+    def make(self):
+        self.must("accel-make-executable", self.base, self.kind, 2, 2)
 
     def prepare(self):
         """Makes what its runs read."""
@@ -209,6 +212,25 @@ class GivenBench(Bench):
         return super().train(*more, *weights, "--eval-every", EVERY, "--eval-inputs", self.base)
 
 
+class StoredBench(Bench):
+    """A compiled model, whose parameters and moments lie in a file."""
+
+    def make(self):
+        (self.base / "disk").mkdir()
+        fixture = ROOT / "test" / "Fixtures" / "gpt2_train"
+        shutil.copytree(fixture / "inputs", self.base, dirs_exist_ok=True)
+        self.must("acc-opt", fixture / "default_dynamic" / "model.onnx", "--dim", "batch=8", "--dim",
+                  "sequence=12", "--train", "--loss", "loss", "--entries=step", "--optimizer", "adamw",
+                  "--mesh", "dp=2", "--set", "zero_stage=3", "--set", "offload.optimizer=nvme", "--set",
+                  "offload.parameters=nvme", "--set", f"offload.nvme_path={self.base / 'disk'}",
+                  "--set", "aio.block_size=4096", "--set", "aio.queue_depth=2", "-o", "m.accx")
+
+    def check_goes_on(self, folder, newest):
+        if left := os.listdir(self.base / "disk"):
+            raise Failed(f"expected nothing to be left of the file, found {left}")
+        super().check_goes_on(folder, newest)
+
+
 class Scenario:
     """A command, the folder it finds, and what must hold afterwards."""
     tool, environment = "acc-run", {}
@@ -281,6 +303,18 @@ class Given(Train):
 
     def __init__(self, bench):
         super().__init__(GivenBench(bench.work / "given"))
+
+
+class Stored(Train):
+    """With states in a file."""
+
+    def __init__(self, bench):
+        super().__init__(StoredBench(bench.work / type(self).__name__))
+
+
+class StoredPlain(Stored):
+    """The same where the kernel grants no io_uring."""
+    environment = {"ACCEL_NO_RING": "1"}
 
 
 class Save(Scenario):
@@ -395,5 +429,6 @@ class Product(Scenario):
 
 
 SCENARIOS = {"train": Train, "resume": Resume, "stale": Stale, "data": Data, "given": Given,
+             "stored": Stored, "stored-plain": StoredPlain,
              "save": Save, "save-named": SaveNamed, "product": Product, "compile": Compile,
              "compile-cold": CompileCold, "compile-threads": CompileThreads}

@@ -5,6 +5,8 @@
                             end within 5 s, the error names it, whatever checkpoints
                             are there are those of an unbroken run to the byte, and
                             training goes on from them
+  kill_resume.py stored     the same with states in a file, whose bytes are on their way then; nothing
+                            of it is left
   kill_resume.py launcher   acc-run itself: interrupted, told to end, or killed
   kill_resume.py disk       a disk that becomes full (a tmpfs, where one may be mounted)
 """
@@ -36,6 +38,10 @@ LAYOUTS = {
     # Three divide few dimensions: states are padded.
     "padded": (3, ["--mesh", "dp=3", "--set", "zero_stage=3", "--micro-batches", "2"]),
     "hybrid": (4, ["--mesh", "dp_replicate=2,dp_shard=2", "--set", "zero_stage=3"])}
+STORED = {
+    "stored": (2, ["--mesh", "dp=2", "--set", "zero_stage=3", "--set", "offload.optimizer=nvme",
+                   "--set", "offload.parameters=nvme"]),
+    "stored4": (4, ["--mesh", "dp=4", "--set", "zero_stage=1", "--set", "offload.optimizer=nvme"])}
 STEPS = 10
 FILES = ["checkpoint.json", "model.safetensors", "optimizer.safetensors"]
 
@@ -44,7 +50,11 @@ class Layout:
     """An executable, and what it does when nobody disturbs it."""
 
     def __init__(self, name, work, inputs):
-        self.name, (self.ranks, flags), self.inputs = name, LAYOUTS[name], inputs
+        self.name, (self.ranks, flags), self.inputs = name, (LAYOUTS | STORED)[name], inputs
+        self.disk = work / "disk"
+        if name in STORED:
+            self.disk.mkdir(exist_ok=True)
+            flags = [*flags, "--set", f"offload.nvme_path={self.disk.resolve()}"]
         self.executable, model = work / f"{name}.accx", FIXTURE / "default_dynamic" / "model.onnx"
         dims, _ = bindings(model, inputs)
         run("acc-opt", model, "--train", "--loss", "loss", *FLAGS, *dims, *flags,
@@ -212,6 +222,12 @@ def kill_ranks(options, layouts):
         raise Failed(f"expected kills at several steps, found {steps}")
 
 
+def kill_stored(options, layouts):
+    kill_ranks(options, {name: layouts[name] for name in ["one", *STORED]})
+    if left := os.listdir(layouts["stored"].disk):
+        raise Failed(f"expected nothing to be left of the files, found {left}")
+
+
 def kill_launcher(options, layouts):
     draw = random.Random(options.seed)
     layout, folder = layouts["zero3"], options.work / "ended"
@@ -269,7 +285,7 @@ def fill_disk(options, layouts):
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    modes = {"ranks": kill_ranks, "launcher": kill_launcher, "disk": fill_disk}
+    modes = {"ranks": kill_ranks, "stored": kill_stored, "launcher": kill_launcher, "disk": fill_disk}
     parser.add_argument("modes", nargs="+", choices=modes)
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--kills", type=int, default=50)
@@ -278,7 +294,9 @@ def main():
     options.work.mkdir(parents=True, exist_ok=True)
     try:
         inputs = dozen(options.work)
-        layouts = {name: Layout(name, options.work, inputs) for name in LAYOUTS}
+        names = [*(["one"] if options.modes == ["stored"] else LAYOUTS),
+                 *(STORED if "stored" in options.modes else [])]
+        layouts = {name: Layout(name, options.work, inputs) for name in names}
         for mode in options.modes:
             print(mode, flush=True)
             modes[mode](options, layouts)
