@@ -107,7 +107,10 @@ const Setting kPipelines[] = {
     {"a V beside ZeRO-1", "dp_shard=2,pp=2", "", 4, 1, true, "zbv"}};
 
 const std::string kHost = "offload.optimizer=cpu",
-                  kWeights = "offload.parameters=cpu";
+                  kWeights = "offload.parameters=cpu",
+                  kMomentsInFile = "offload.optimizer=nvme",
+                  kWeightsInFile = "offload.parameters=nvme",
+                  kFolder = "offload.nvme_path=/local_nvme";
 const Setting kOffloaded[] = {
     {"moments on the host", "", "", 1, 0, true, "sequential", "cpu", {kHost}},
     {"ZeRO-2, one moment at a time",
@@ -163,7 +166,34 @@ const Setting kOffloaded[] = {
      true,
      "1f1b",
      "cpu",
-     {kWeights, kHost, "offload.buffer_count=2"}}};
+     {kWeights, kHost, "offload.buffer_count=2"}},
+    {"moments in a file",
+     "",
+     "",
+     2,
+     0,
+     true,
+     "sequential",
+     "cpu",
+     {kMomentsInFile, kFolder}},
+    {"ZeRO-3, all in files, one at a time",
+     "dp=2",
+     "",
+     2,
+     3,
+     true,
+     "1f1b:2",
+     "cpu",
+     {kWeightsInFile, kMomentsInFile, kFolder, "offload.buffer_count=1"}},
+    {"two stages, weights in files, moments on the host",
+     "pp=2",
+     "",
+     4,
+     0,
+     true,
+     "1f1b",
+     "cpu",
+     {kWeightsInFile, kHost, kFolder}}};
 
 /// Numbers of a state, by its shape: they differ between states.
 std::string makeElements(std::mt19937 &random, ArrayRef<int64_t> shape) {
