@@ -265,7 +265,7 @@ static void claimPlugin(const File &file, Ledger &ledger) {
                    "what Accelerate fills auto with");
 }
 
-void accel::config::claimAccelerate(const File &file, bool hasDeepSpeedFile,
+void accel::config::claimAccelerate(File &file, bool hasDeepSpeedFile,
                                     Ledger &ledger, Layout &layout) {
   using Kind = Origin::Kind;
   const Setting &type = *file.get("distributed_type");
@@ -281,8 +281,10 @@ void accel::config::claimAccelerate(const File &file, bool hasDeepSpeedFile,
     claimFsdp(file, ledger, layout);
     claimOffload(file, "fsdp_config.", ledger);
   } else if (type.value == "DEEPSPEED") {
-    if (readsPlugin)
+    if (readsPlugin) {
       claimPlugin(file, ledger);
+      claimStorage(file, ledger);
+    }
   } else if (type.value == "MEGATRON_LM") {
     claimMegatronPlugin(file, ledger, layout);
     claimOffload(file, "megatron_lm_config.", ledger);

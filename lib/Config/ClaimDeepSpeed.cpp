@@ -314,6 +314,7 @@ Error accel::config::claimDeepSpeed(File &file, Ledger &ledger) {
     ledger.claim("recompute", *layers, "full:uniform:" + layers->value);
   claimOffload(file, "zero_optimization.", ledger);
   claimOffloadRatio(file, ledger);
+  claimStorage(file, ledger);
   Claims claims(file, ledger);
   Error errors = joinErrors(claims.zero(), claims.precision());
   claims.tensorParallel();

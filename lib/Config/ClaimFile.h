@@ -28,7 +28,7 @@ void claimRows(const File &file, Ledger &ledger,
                llvm::function_ref<bool(const Setting &)> isRead);
 
 /// Requires a file without contradictions (`checkAgreement`).
-void claimAccelerate(const File &file, bool hasDeepSpeedFile, Ledger &ledger,
+void claimAccelerate(File &file, bool hasDeepSpeedFile, Ledger &ledger,
                      Layout &layout);
 
 /// Marks the keys that others keep from being read. Fails where keys that are

@@ -6,14 +6,17 @@ using namespace llvm;
 using namespace accel::config;
 
 static constexpr StringLiteral kOptimizer = "offload.optimizer",
-                               kParameters = "offload.parameters";
+                               kParameters = "offload.parameters",
+                               kFile = "nvme",
+                               kMost =
+                                   "zero_optimization.offload_param.max_in_cpu";
 
 /// The second word of what `--set` takes: what switches without a device mean.
 static StringRef getHost() {
   return findSetting(kOptimizer)->type.split(',').second.split(',').first;
 }
 static bool isOffload(StringRef device) {
-  return device == getHost() || device == "nvme";
+  return device == getHost() || device == kFile;
 }
 
 void accel::config::claimOffload(const File &file, StringRef section,
@@ -54,4 +57,51 @@ void accel::config::claimOffloadRatio(File &file, Ledger &ledger) {
       else
         setting.idle = "the optimizer's states are not offloaded";
     }
+}
+
+void accel::config::claimStorage(File &file, Ledger &ledger) {
+  struct Side {
+    StringLiteral setting, device, path, devicePlugin, pathPlugin;
+  };
+  static constexpr Side kSides[] = {
+      {kOptimizer, "zero_optimization.offload_optimizer.device",
+       "zero_optimization.offload_optimizer.nvme_path",
+       "deepspeed_config.offload_optimizer_device",
+       "deepspeed_config.offload_optimizer_nvme_path"},
+      {kParameters, "zero_optimization.offload_param.device",
+       "zero_optimization.offload_param.nvme_path",
+       "deepspeed_config.offload_param_device",
+       "deepspeed_config.offload_param_nvme_path"}};
+  auto isStored = [&](const Side &side) {
+    if (const std::string *set = ledger.findSet(side.setting))
+      return *set == kFile;
+    const Setting *device = file.get(side.device);
+    if (!device)
+      device = file.get(side.devicePlugin);
+    return device && device->value == kFile;
+  };
+  bool isAny = any_of(kSides, isStored), hasWeights = isStored(kSides[1]);
+  for (Setting &setting : file.settings) {
+    auto read = [&](bool isRead, StringRef name, StringRef what) {
+      if (!isRead)
+        setting.idle = (what + " no file").str();
+      else if (setting.value != "null" && setting.value != "none" &&
+               setting.value != "auto")
+        ledger.claim(name, setting);
+    };
+    for (const Side &side : kSides)
+      if (setting.path == side.path || setting.path == side.pathPlugin)
+        read(isStored(side), "offload.nvme_path", "these states lie in");
+    if (setting.path == "aio.block_size" || setting.path == "aio.queue_depth")
+      read(isAny, setting.path, "states lie in");
+    if (StringRef(setting.path).starts_with("zero_optimization.aio."))
+      setting.idle = "DeepSpeed reads 'aio' outside of zero_optimization";
+    if (setting.path == kMost)
+      read(hasWeights, "offload.max_in_cpu", "parameters lie in");
+  }
+  // Where a file of theirs says that they lie on disk, by its own default.
+  bool isSaid = file.get(kSides[1].device) || file.get(kSides[1].devicePlugin);
+  if (hasWeights && isSaid)
+    ledger.suggest("offload.max_in_cpu", "1000000000", Origin::Kind::Default,
+                   "DeepSpeed's, where max_in_cpu is absent");
 }

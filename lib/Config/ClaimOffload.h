@@ -1,4 +1,4 @@
-// What files say of states in the host's memory.
+// What files say of states in the host's memory, or in a file.
 
 #ifndef ACCEL_LIB_CONFIG_CLAIMOFFLOAD_H
 #define ACCEL_LIB_CONFIG_CLAIMOFFLOAD_H
@@ -15,6 +15,11 @@ void claimOffload(const File &file, llvm::StringRef section, Ledger &ledger);
 /// Claims `offload.ratio` of what says it, where `--set` or the file offloads
 /// the optimizer's states; elsewhere it is marked as not read.
 void claimOffloadRatio(File &file, Ledger &ledger);
+
+/// Claims of a file of DeepSpeed's, or of Accelerate's section on it, what says
+/// where states lie in a file and how that is moved, if any do; elsewhere it is
+/// marked as not read.
+void claimStorage(File &file, Ledger &ledger);
 
 } // namespace accel::config
 

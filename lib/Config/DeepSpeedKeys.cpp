@@ -70,7 +70,7 @@ static constexpr Key kKeys[] = {
         .unless("{}"),
     noted("use_data_before_expert_parallelism", "bool", "false",
           "read where there are experts"),
-    noted("aio", "%aio", "{}", "read where states are offloaded to disk"),
+    done("aio", "%aio", "{}", "how the file of offloaded states is moved"),
     noted("checkpoint", "%checkpoint", "{}",
           "checkpoints hold logical tensors: any layout loads any layout"),
     noted("zero_allow_untested_optimizer", "bool|auto", "false",
@@ -172,20 +172,22 @@ static constexpr Key kActivation[] = {
 };
 
 static constexpr Key kAio[] = {
-    noted("block_size", "count>=1", "1048576",
-          "read where states are offloaded to disk"),
-    noted("queue_depth", "count>=1", "8",
-          "read where states are offloaded to disk"),
+    done("block_size", "count>=1", "1048576",
+         "bytes that are read or written at once, a multiple of 4096; read "
+         "with nvme")
+        .orSet("aio.block_size"),
+    done("queue_depth", "count>=1", "8",
+         "blocks that are under way at once; read with nvme")
+        .orSet("aio.queue_depth"),
     noted("thread_count", "count>=1", "1",
-          "read where states are offloaded to disk"),
+          "one stream moves them: queue_depth says how many are under way"),
     noted("intra_op_parallelism", "count>=1", "1",
-          "read where states are offloaded to disk"),
+          "one stream moves them: queue_depth says how many are under way"),
     noted("single_submit", "bool", "false",
-          "read where states are offloaded to disk"),
+          "a block is submitted when one before it is done"),
     noted("overlap_events", "bool", "true",
-          "read where states are offloaded to disk"),
-    noted("use_gds", "bool", "false",
-          "read where states are offloaded to disk"),
+          "blocks are submitted while others are under way always"),
+    noted("use_gds", "bool", "false", "blocks go by way of the host's memory"),
 };
 
 static constexpr Key kPipeline[] = {

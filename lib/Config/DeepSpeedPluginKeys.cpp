@@ -15,21 +15,18 @@ static constexpr Key kKeys[] = {
          "parameters")
         .sets("zero_stage"),
     done("offload_optimizer_device", "none,cpu,nvme|null", "none",
-         "offload.optimizer: cpu keeps the optimizer's states in the host's "
-         "memory")
-        .only("cpu|none|null")
+         "offload.optimizer: where the optimizer's states lie")
         .sets("offload.optimizer"),
     done("offload_param_device", "none,cpu,nvme|null", "none",
-         "offload.parameters: cpu keeps the parameters in the host's memory")
-        .only("cpu|none|null")
+         "offload.parameters: where the parameters lie")
         .sets("offload.parameters"),
-    later("offload_optimizer_nvme_path", "string|null", "none",
-          "moments on disk")
-        .unless("none|null")
+    done("offload_optimizer_nvme_path", "string|null", "none",
+         "offload.nvme_path: the folder of the file, read with nvme")
+        .orSet("offload.nvme_path")
         .beware("never exported by the launch: DeepSpeed gets the path 'none'"),
-    later("offload_param_nvme_path", "string|null", "none",
-          "parameters on disk")
-        .unless("none|null")
+    done("offload_param_nvme_path", "string|null", "none",
+         "offload.nvme_path: the folder of the file, read with nvme")
+        .orSet("offload.nvme_path")
         .beware("never exported by the launch: DeepSpeed gets the path 'none'"),
     done("gradient_accumulation_steps", "int>=1|auto|null", "auto",
          "micro-batches of a step, as --micro-batches")

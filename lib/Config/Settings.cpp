@@ -73,6 +73,9 @@ static constexpr NamedSetting kSettings[] = {
            "in a file"),
     ofPass("offload.nvme_path", "name",
            "the folder of that file on the machine that runs, from '/' on"),
+    ofPass("offload.max_in_cpu", "int>=0",
+           "numbers of a rank's parameters that the host keeps of those that "
+           "lie in the file"),
     ofPass("aio.block_size", "int>=1",
            "bytes that are read from it or written to it at once: a multiple "
            "of 4096"),

@@ -36,8 +36,10 @@ static constexpr Key kZero[] = {
     done("offload_optimizer", "%offload_optimizer|null", "null",
          "the optimizer's states in the host's memory"),
     later("zenflow", "mapping|null", "null", "ZenFlow").unless("{}|null"),
+    noted("aio", "%aio", "{}", "DeepSpeed reads it outside of this section")
+        .beware("printed here in the guide of transformers"),
     noted("sub_group_size", "count>=0", "1000000000",
-          "updates are fused by the compiler"),
+          "updates are fused by the compiler, and states staged one by one"),
     done("cpu_offload", "bool|null", "null", "true: offload.optimizer cpu")
         .beware("deprecated: offload_optimizer"),
     done("cpu_offload_param", "bool|null", "null",
@@ -124,43 +126,44 @@ static constexpr Key kZero[] = {
           "the order of gathers is static"),
     noted("enable_sanity_checks", "bool", "false",
           "every compile proves the program"),
-    noted("save_muon_momentum_buffer_in_memory", "bool", "false",
-          "read where states are offloaded to disk"),
+    later("save_muon_momentum_buffer_in_memory", "bool", "false",
+          "momentum in memory beside moments in a file")
+        .unless("false"),
     noted("leaf_module", "%leaf_module", "{}",
           "gather units are found as the repeated blocks of the graph"),
 };
 
 static constexpr Key kOffloadParam[] = {
     done("device", "none,cpu,nvme|auto|null", "none",
-         "offload.parameters: cpu keeps the parameters in the host's memory")
-        .only("cpu|none|auto|null")
+         "offload.parameters: where the parameters lie")
         .sets("offload.parameters"),
-    later("nvme_path", "string|null", "null", "parameters on disk")
-        .unless("null|none|auto|/local_nvme")
+    done("nvme_path", "string|null", "null",
+         "offload.nvme_path: the folder of the file, read with nvme")
+        .orSet("offload.nvme_path")
         .beware("Accelerate never fills auto from its own file"),
     noted("buffer_count", "count>=0", "5",
-          "read where states are offloaded to disk"),
+          "what is staged follows the plan: offload.buffer_count bounds it"),
     noted("buffer_size", "count>=0|auto", "100000000",
-          "read where states are offloaded to disk"),
-    noted("max_in_cpu", "count>=0", "1000000000",
-          "read where states are offloaded to disk"),
+          "what is staged has the size of the state"),
+    done("max_in_cpu", "count>=0", "1000000000",
+         "offload.max_in_cpu: numbers of a rank's parameters that the host "
+         "keeps, read with nvme")
+        .orSet("offload.max_in_cpu"),
     noted("pin_memory", "bool", "true",
           "the target says what memory is copied from"),
 };
 
 static constexpr Key kOffloadOptimizer[] = {
     done("device", "none,cpu,nvme|auto|null", "none",
-         "offload.optimizer: cpu keeps the optimizer's states in the host's "
-         "memory")
-        .only("cpu|none|auto|null")
+         "offload.optimizer: where the optimizer's states lie")
         .sets("offload.optimizer"),
-    later("nvme_path", "string|null", "null", "moments on disk")
-        .unless("null|none|auto|/local_nvme")
+    done("nvme_path", "string|null", "null",
+         "offload.nvme_path: the folder of the file, read with nvme")
+        .orSet("offload.nvme_path")
         .beware("Accelerate never fills auto from its own file"),
     noted("buffer_count", "count>=0", "4",
-          "read where states are offloaded to disk")
-        .beware("of states on the CPU nothing reads it: offload.buffer_count "
-                "bounds what is staged"),
+          "what is staged follows the plan: offload.buffer_count bounds it")
+        .beware("of states on the CPU nothing reads it"),
     noted("pin_memory", "bool", "true",
           "the target says what memory is copied from"),
     noted("pipeline", "bool", "false",
@@ -172,7 +175,7 @@ static constexpr Key kOffloadOptimizer[] = {
     noted("fast_init", "bool", "false",
           "states are made where they lie always"),
     done("ratio", "number>=0", "1.0",
-         "offload.ratio: the part of the states' bytes that the host has")
+         "offload.ratio: the part of the states' bytes that is offloaded")
         .orSet("offload.ratio")
         .beware("DeepSpeed counts in groups of sub_group_size numbers: of a "
                 "smaller model any ratio above 0 means all"),

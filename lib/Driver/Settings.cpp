@@ -181,6 +181,8 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into {
        return {o.plan.allocate.storagePath, Into::Path()};
      }},
+    {"offload.max_in_cpu",
+     [](PhaseOptions &o) -> Into { return o.plan.offloaded.mostOnHost; }},
     {"aio.block_size",
      [](PhaseOptions &o) -> Into { return o.plan.allocate.blockSize; }},
     {"aio.queue_depth",
@@ -242,6 +244,9 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
   if (name == "offload.ratio" && offloaded.optimizer == "none")
     return refuse("expected 'offload.optimizer=cpu' (or nvme) with '" + name +
                   "', found 'none'");
+  if (name == "offload.max_in_cpu" && offloaded.parameters != "nvme")
+    return refuse("expected 'offload.parameters=nvme' with '" + name +
+                  "', found '" + offloaded.parameters + "'");
   if ((name == "offload.nvme_path" || name.starts_with("aio.")) &&
       !isAny("nvme"))
     return refuse("expected 'offload.optimizer=nvme' or "

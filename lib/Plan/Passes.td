@@ -113,7 +113,8 @@ def MarkOffloadedPass : Pass<"plan-mark-offloaded", "::mlir::ModuleOp"> {
     `host` or `nvme` (a file). With `optimizer` the states that the optimizer has of each parameter (moments,
     averages), with `parameters` the parameters, frozen ones too. Of a `ratio` below 1 the
     optimizer's states in the order of the plan, until they have that part of their bytes: no
-    fewer, and no more than one state more. `plan-offload-states` obeys, when commands are settled. Runs before forms are chosen: products do not pack what is
+    fewer, and no more than one state more. Of parameters in a file, in that order, those
+    stay on the host that fit into `most-on-host` numbers. `plan-offload-states` obeys, when commands are settled. Runs before forms are chosen: products do not pack what is
     marked, since packed weights stay on the device.
 
     ```mlir
@@ -125,6 +126,7 @@ def MarkOffloadedPass : Pass<"plan-mark-offloaded", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accel::plan::PlanDialect"];
   let options = [Option<"optimizer", "optimizer", "std::string", "\"none\"", "Where the optimizer's states lie: none, host or nvme">,
                  Option<"parameters", "parameters", "std::string", "\"none\"", "Where the parameters lie: none, host or nvme">,
+                 Option<"mostOnHost", "most-on-host", "int64_t", "0", "Numbers of parameters that lie on the host before any lies in a file">,
                  Option<"ratio", "ratio", "double", "1.0", "The part of the optimizer's states that does, in bytes, at most 1">];
 }
 

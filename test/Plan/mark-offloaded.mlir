@@ -8,6 +8,11 @@
 // RATIO: error: expected a ratio of offloaded states from 0 to 1, found 1.5
 // RUN: not acc-opt %s --plan-mark-offloaded=parameters=disk -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHERE
 // WHERE: error: expected 'parameters' to be none, host or nvme, found 'disk'
+// RUN: acc-opt %s --plan-mark-offloaded="parameters=nvme most-on-host=65536" | FileCheck %s --check-prefix=FITS
+// FITS: plan.buffer @w : state device 262144 bytes source @w {plan.offloaded = #plan<space host>}
+// RUN: acc-opt %s --plan-mark-offloaded="parameters=nvme most-on-host=65535" | FileCheck %s --check-prefixes=WEIGHTS
+// RUN: not acc-opt %s --plan-mark-offloaded="parameters=nvme most-on-host=-1" -o /dev/null 2>&1 | FileCheck %s --check-prefix=MOST
+// MOST: error: expected at least 0 numbers of parameters on the host, found -1
 // FIRST: plan.buffer @m : state device 32 bytes source @m {plan.offloaded = #plan<space host>}
 // FIRST: plan.buffer @v : state device 96 bytes source @v{{$}}
 // ZERO-NOT: plan.offloaded

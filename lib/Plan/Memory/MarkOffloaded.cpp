@@ -27,6 +27,12 @@ struct MarkOffloadedPass : impl::MarkOffloadedPassBase<MarkOffloadedPass> {
       return signalPassFailure();
     ofMoments = *moments;
     ofParameters = *weights;
+    if (mostOnHost < 0) {
+      getOperation().emitError()
+          << "expected at least 0 numbers of parameters on the host, found "
+          << int64_t(mostOnHost);
+      return signalPassFailure();
+    }
     SymbolTable symbols(getOperation());
     for (auto program : getOperation().getOps<ProgramOp>())
       runOnProgram(program, symbols);
@@ -44,8 +50,21 @@ struct MarkOffloadedPass : impl::MarkOffloadedPassBase<MarkOffloadedPass> {
            << where << "'";
   }
 
+  /// Of a parameter: what fits lies on the host. `onHost` is what does already.
+  Space findPlace(nn::StateOp state, BufferOp buffer, int64_t &onHost) const {
+    int64_t bits = cast<RankedTensorType>(state.getType())
+                       .getElementTypeBitWidth(),
+            numbers =
+                int64_t(buffer.getBytes()) * 8 / std::max<int64_t>(bits, 8);
+    if (*ofParameters != Space::nvme || onHost + numbers > mostOnHost)
+      return *ofParameters;
+    onHost += numbers;
+    return Space::host;
+  }
+
   void runOnProgram(ProgramOp program, const SymbolTable &symbols) {
     SmallVector<BufferOp> moments;
+    int64_t onHost = 0;
     auto mark = [&](BufferOp buffer, Space space) {
       buffer->setAttr(kOffloadedAttr, SpaceAttr::get(&getContext(), space));
     };
@@ -59,7 +78,7 @@ struct MarkOffloadedPass : impl::MarkOffloadedPassBase<MarkOffloadedPass> {
       if (state.getRole() == nn::StateRole::moment && ofMoments)
         moments.push_back(buffer);
       if (state.getRole() == nn::StateRole::parameter && ofParameters)
-        mark(buffer, *ofParameters);
+        mark(buffer, findPlace(state, buffer, onHost));
     }
     double total = 0, moved = 0;
     for (BufferOp buffer : moments)
