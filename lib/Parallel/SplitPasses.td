@@ -20,7 +20,9 @@ def MarkLossChunksPass : OrderedPass<"dist-mark-loss-chunks"> {
     the products. All of it is of one rank and one micro-batch.
 
     With several micro-batches logits and their gradient must be larger than a gradient
-    of the weight, too, of which there is one more then.
+    of the weight, too, of which there is one more then. An evaluation keeps nothing: of
+    it 32 MiB are enough, and what cannot be taken in chunks (it may give its logits
+    away) stays whole.
 
     Chunks are of rows that follow each other: of sequences, or of one sequence. Left
     whole is a loss whose classes ranks split (`tp.vocabulary`); whose logits are an

@@ -5,6 +5,7 @@
 
 #include "dialects/Dist/LossChunks.h"
 #include "dialects/Interfaces/KernelSource.h"
+#include "dialects/NN/Entry.h"
 #include "dialects/NN/Update.h"
 
 using namespace mlir;
@@ -236,6 +237,7 @@ void TaskHomes::placeRepeated() {
 /// The forward is what the outputs need; what else differs between
 /// micro-batches stays with the backward.
 void TaskHomes::findForward() {
+  bool isStep = nn::getEntryKind(entry) == nn::EntryKind::step;
   SmallVector<Value> work;
   auto exit = cast<func::ReturnOp>(entry.front().getTerminator());
   for (OpOperand &result : exit->getOpOperands())
@@ -250,7 +252,8 @@ void TaskHomes::findForward() {
     if (home != homes.end() && home->second == Home::Update)
       continue;
     // Of a chunk of a loss the logits are there once, for the backward.
-    if (home != homes.end() && !op->hasAttr(dist::kLossChunkAttr))
+    bool isOfBackward = isStep && op->hasAttr(dist::kLossChunkAttr);
+    if (home != homes.end() && !isOfBackward)
       home->second = Home::Forward;
     llvm::append_range(work, op->getOperands());
   }

@@ -141,6 +141,27 @@ class LossChunks(TrainCase):
         self.use(Net(mean))
         self.assert_as_pytorch(LAYOUTS, (2,))
 
+    def test_evaluation(self):
+        for net, words in ((Net(mean), ""), (Net(weighted, bias=True), "--mesh dp=2 --micro-batches=2"),
+                           (Net(shifted), "--mesh pp=2 --micro-batches=2")):
+            self.use(net)
+            peaks = []
+            for chunks in ("none", "2"):
+                with self.subTest(words=words, chunks=chunks):
+                    program = self.folder / "e.accx"
+                    self.tool("acc-opt", self.folder / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
+                              "--optimizer", "sgd", "--set", f"optimizer.lr={RATE}", *words.split(),
+                              "--recompute=full", "--set", f"loss_chunks={chunks}", "-o", program)
+                    inputs = self.folder / "inputs"
+                    lines = [json.loads(line) for line in
+                             self.tool("acc-run", program, "--steps", STEPS - 1, "--inputs", inputs, "--json",
+                                       "--eval-every", 1, "--eval-inputs", inputs).splitlines()]
+                    # The loss after a step is that of the next one.
+                    found = [line["eval_loss"] for line in lines if "eval_loss" in line]
+                    torch.testing.assert_close(found, self.losses[1:], rtol=1e-12, atol=0)
+                    peaks.append(lines[-1]["planned_peak_bytes"])
+            self.assertLess(peaks[1], peaks[0], words)
+
     def test_tied(self):
         self.use(Net(mean, tied=True))
         self.assert_as_pytorch(("", "--mesh dp=2 --micro-batches=2", "--mesh pp=2 --micro-batches=2"), (2,))

@@ -195,12 +195,16 @@ struct ChunkLossPass : impl::ChunkLossPassBase<ChunkLossPass> {
   using Base::Base;
 
   void runInOrder() override {
-    func::FuncOp step = nn::findEntry(getOperation(), nn::EntryKind::step);
-    if (!step || step.isExternal())
-      return;
+    for (func::FuncOp entry : nn::getEntries(getOperation()))
+      if (!entry.isExternal())
+        chunk(entry.front());
+  }
+
+private:
+  static void chunk(Block &block) {
     // What nothing reads would be in the way.
-    eraseDead(step.front());
-    for (nn::MatmulOp head : findHeads(step.front())) {
+    eraseDead(block);
+    for (nn::MatmulOp head : findHeads(block)) {
       auto chunks = cast<IntegerAttr>(head->removeAttr(dist::kLossChunksAttr));
       std::string why;
       std::optional<LossRows> rows = LossRows::find(head, chunks.getInt(), why);
@@ -211,7 +215,7 @@ struct ChunkLossPass : impl::ChunkLossPassBase<ChunkLossPass> {
         continue;
       }
       Chunker(*rows, chunks.getInt()).run();
-      eraseDead(step.front());
+      eraseDead(block);
     }
   }
 

@@ -30,7 +30,11 @@ struct Head {
   SmallVector<int64_t> shape;   ///< of its result
   int64_t inner;                ///< columns of what it reads
   int64_t bytes;                ///< of logits
-  int64_t kept = 0;             ///< of all that is kept beside them
+  bool hasGradient;
+  int64_t kept = 0; ///< of all that is kept beside them for the backward
+
+  /// Of logits, and of their gradient.
+  int64_t countLogitBytes() const { return (hasGradient ? 2 : 1) * bytes; }
 
   int64_t countRows() const {
     return ShapedType::getNumElements(ArrayRef(shape).drop_back());
@@ -41,8 +45,6 @@ struct MarkLossChunksPass : impl::MarkLossChunksPassBase<MarkLossChunksPass> {
   using Base::Base;
 
   void runInOrder() override {
-    func::FuncOp step = nn::findEntry(getOperation(), nn::EntryKind::step);
-    int64_t wanted = 0;
     if (chunks != "auto" && chunks != "none" &&
         (StringRef(chunks).getAsInteger(10, wanted) || wanted < 2)) {
       getOperation().emitError() << "expected 'auto', 'none' or a number of "
@@ -50,30 +52,39 @@ struct MarkLossChunksPass : impl::MarkLossChunksPassBase<MarkLossChunksPass> {
                                  << chunks << "'";
       return signalPassFailure();
     }
-    if (!step || chunks == "none")
+    if (chunks == "none")
       return;
     mesh = dist::MeshOp::of(getOperation());
-    for (auto loss : step.front().getOps<nn::CrossEntropyOp>()) {
-      std::string why;
-      std::optional<Head> head = findHead(step, loss, why);
-      int64_t count = head ? wanted ? wanted : choose(*head, why) : 1;
-      if (head && count > 1 && !canChunk(*head, count, why))
-        count = 1;
-      if (wanted && count == 1) {
-        loss.emitError() << "expected a loss whose rows can be taken in "
-                         << wanted << " chunks (loss_chunks), found one where "
-                         << why << ": say 'auto', 'none' or another number";
-        return signalPassFailure();
-      }
-      if (count > 1)
-        head->product->setAttr(dist::kLossChunksAttr,
-                               Builder(&getContext()).getI64IntegerAttr(count));
-      if (head)
-        tell(loss, *head, count, why);
+    for (func::FuncOp entry : nn::getEntries(getOperation())) {
+      bool isStep = nn::getEntryKind(entry) == nn::EntryKind::step;
+      for (auto loss : entry.front().getOps<nn::CrossEntropyOp>())
+        if (failed(mark(entry, isStep, loss)))
+          return signalPassFailure();
     }
   }
 
 private:
+  /// Whoever asks for a number of chunks asks it of the step: an evaluation may
+  /// give its logits away.
+  LogicalResult mark(func::FuncOp entry, bool isStep, nn::CrossEntropyOp loss) {
+    std::string why;
+    std::optional<Head> head = findHead(entry, isStep, loss, why);
+    int64_t count = head ? wanted ? wanted : choose(*head, why) : 1;
+    if (head && count > 1 && !canChunk(*head, count, why))
+      count = 1;
+    if (isStep && wanted && count == 1)
+      return loss.emitError()
+             << "expected a loss whose rows can be taken in " << wanted
+             << " chunks (loss_chunks), found one where " << why
+             << ": say 'auto', 'none' or another number";
+    if (count > 1)
+      head->product->setAttr(dist::kLossChunksAttr,
+                             Builder(&getContext()).getI64IntegerAttr(count));
+    if (isStep && head)
+      tell(loss, *head, count, why);
+    return success();
+  }
+
   int64_t countRanks(Type type, unsigned dim) {
     auto sharding = dist::ShardingAttr::of(type);
     return sharding ? mesh.getGroupSize(sharding.getDims()[dim]) : 1;
@@ -87,8 +98,8 @@ private:
     return bytes;
   }
 
-  std::optional<Head> findHead(func::FuncOp step, nn::CrossEntropyOp loss,
-                               std::string &why) {
+  std::optional<Head> findHead(func::FuncOp entry, bool isStep,
+                               nn::CrossEntropyOp loss, std::string &why) {
     nn::MatmulOp product = parallel::findHead(loss, why);
     if (!product)
       return std::nullopt;
@@ -99,12 +110,14 @@ private:
       why = "ranks split the classes";
       return std::nullopt;
     }
-    Head head{product, {}, from.getShape().back(), countBytes(type)};
+    Head head{product, {}, from.getShape().back(), countBytes(type), isStep};
     for (int64_t dim = 0; dim < rank; ++dim)
       head.shape.push_back(type.getDimSize(dim) / countRanks(type, dim));
+    if (!isStep)
+      return head;
     // Of weights, and of what is as large as logits, nothing more is kept.
-    GradientOps ops(step);
-    llvm::DenseSet<Value> ofInputs = findVarying(step), counted;
+    GradientOps ops(entry);
+    llvm::DenseSet<Value> ofInputs = findVarying(entry), counted;
     for (Operation *op : ops.backward)
       for (Value operand : op->getOperands()) {
         Operation *made = operand.getDefiningOp();
@@ -136,7 +149,8 @@ private:
 
   /// How many chunks are worth it; 1, and why, if none.
   int64_t choose(const Head &head, std::string &why) {
-    if (2 * head.bytes < kLeastBytes || 2 * head.bytes < head.kept / kPart) {
+    int64_t bytes = head.countLogitBytes();
+    if (bytes < kLeastBytes || bytes < head.kept / kPart) {
       why = "logits are not among what makes the peak";
       return 1;
     }
@@ -150,9 +164,9 @@ private:
     while (count > 1 && !LossRows::findDim(head.shape, count))
       --count;
     // A micro-batch adds what its chunks have added up to that of those before.
-    int64_t saved =
-        2 * head.bytes - 2 * head.bytes / std::max<int64_t>(1, count);
-    if (mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1) > 1 &&
+    int64_t saved = bytes - bytes / std::max<int64_t>(1, count);
+    if (head.hasGradient &&
+        mesh.findAxisSize(dist::MeshOp::kMicroBatchAxis).value_or(1) > 1 &&
         saved <= getTensorBytes(head.product.getRhs().getType())) {
       why = "a gradient of the weight is as large";
       return 1;
@@ -173,7 +187,7 @@ private:
       return;
     auto describe = [&](int64_t number) -> cost::Alternative {
       return {number == 1 ? "whole" : std::to_string(number) + " chunks",
-              std::nullopt, 2 * head.bytes / number,
+              std::nullopt, head.countLogitBytes() / number,
               std::to_string(head.countRows() / number) +
                   " rows of logits, and their gradient, at once"};
     };
@@ -200,6 +214,7 @@ private:
   }
 
   dist::MeshOp mesh;
+  int64_t wanted = 0; ///< chunks; 0: as many as are worth it
 };
 } // namespace
 } // namespace accel::parallel
