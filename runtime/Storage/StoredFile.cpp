@@ -69,8 +69,8 @@ Status StoredFile::open(const ArenaPlan &arena, std::vector<Named> buffers,
   made->depth = static_cast<size_t>(arena.storage->queueDepth);
   made->progress = progress;
   made->parts.resize(made->depth);
-  ACCEL_RT_RETURN_IF_ERROR(
-      made->create(roundUp(static_cast<uint64_t>(arena.bytes), kSector)));
+  ACCEL_RT_RETURN_IF_ERROR(made->create(
+      std::max(roundUp(static_cast<uint64_t>(arena.bytes), kSector), kSector)));
   uint64_t room = made->depth * made->blockBytes;
   void *found = mmap(nullptr, room + kSector, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
