@@ -180,11 +180,20 @@ Status StoredFile::chooseQueue() {
   return Status();
 }
 
+/// What a read of the first sector comes to; as anywhere, one that was
+/// interrupted or came short is made again.
 Status StoredFile::probe(int64_t &result) {
-  size_t number;
-  ACCEL_RT_RETURN_IF_ERROR(
-      queue->begin({0, kSector, staged}, /*writes=*/false, 0));
-  return queue->next(number, result);
+  for (int tries = 0, shorts = 0; tries < kMostTries && shorts < 2; ++tries) {
+    size_t number;
+    ACCEL_RT_RETURN_IF_ERROR(
+        queue->begin({0, kSector, staged}, /*writes=*/false, 0));
+    ACCEL_RT_RETURN_IF_ERROR(queue->next(number, result));
+    if (result == kStorageSector ||
+        (result < 0 && result != -EINTR && result != -EAGAIN))
+      break;
+    shorts += result >= 0;
+  }
+  return Status();
 }
 
 //===----------------------------------------------------------------------===//
