@@ -1,5 +1,6 @@
-// The mark of states that the device does not keep: made before forms are
-// chosen, obeyed when all else is settled.
+// The marks of offload. Of states that the device does not keep: made before
+// forms are chosen, obeyed when all else is settled. Of bodies that wait for
+// copies.
 
 #ifndef ACCEL_DIALECTS_PLAN_OFFLOADED_H
 #define ACCEL_DIALECTS_PLAN_OFFLOADED_H
@@ -11,6 +12,10 @@ namespace accel::plan {
 /// `plan-offload-states`: the space in which it will lie (host or nvme).
 /// Nothing else may have its bytes on the device from load on.
 inline constexpr llvm::StringLiteral kOffloadedAttr = "plan.offloaded";
+
+/// Float attribute of a body: the part of its time, by the table of the target,
+/// for which its computation waits for copies.
+inline constexpr llvm::StringLiteral kCopiesWaitAttr = "plan.copies_wait";
 } // namespace accel::plan
 
 #endif // ACCEL_DIALECTS_PLAN_OFFLOADED_H

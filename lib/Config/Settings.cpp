@@ -71,6 +71,9 @@ static constexpr NamedSetting kSettings[] = {
     ofPass("offload.parameters", "none,cpu,nvme",
            "where the parameters lie: on the device, in the host's memory, or "
            "in a file"),
+    ofPass("offload.activations", "none,cpu,nvme",
+           "where what the forward keeps for the backward lies: on the "
+           "device, in the host's memory, or in a file"),
     ofPass("offload.nvme_path", "name",
            "the folder of that file on the machine that runs, from '/' on"),
     ofPass("offload.max_in_cpu", "int>=0",

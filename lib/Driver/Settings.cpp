@@ -173,6 +173,10 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into {
        return {o.plan.offloaded.parameters, "none,cpu,nvme", "none,host,nvme"};
      }},
+    {"offload.activations",
+     [](PhaseOptions &o) -> Into {
+       return {o.plan.activations.space, "none,cpu,nvme", "none,host,nvme"};
+     }},
     {"offload.ratio",
      [](PhaseOptions &o) -> Into { return o.plan.offloaded.ratio; }},
     {"offload.buffer_count",
@@ -234,6 +238,7 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
   auto isAny = [&](StringRef where) {
     return offloaded.optimizer == where || offloaded.parameters == where;
   };
+  bool isInFile = isAny("nvme") || options.plan.activations.space == "nvme";
   auto refuse = [](const Twine &message) {
     return createStringError(inconvertibleErrorCode(), message);
   };
@@ -247,14 +252,14 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
   if (name == "offload.max_in_cpu" && offloaded.parameters != "nvme")
     return refuse("expected 'offload.parameters=nvme' with '" + name +
                   "', found '" + offloaded.parameters + "'");
-  if ((name == "offload.nvme_path" || name.starts_with("aio.")) &&
-      !isAny("nvme"))
+  if ((name == "offload.nvme_path" || name.starts_with("aio.")) && !isInFile)
     return refuse("expected 'offload.optimizer=nvme' or "
                   "'offload.parameters=nvme' with '" +
                   name + "', found 'none'");
-  if ((name == "offload.optimizer" || name == "offload.parameters") &&
+  if ((name == "offload.optimizer" || name == "offload.parameters" ||
+       name == "offload.activations") &&
       setting.ends_with("=nvme") && options.plan.allocate.storagePath.empty())
-    return refuse("expected the folder of the file that states lie in "
+    return refuse("expected the folder of the file that it lies in "
                   "(--set offload.nvme_path=DIR) with '" +
                   name + "=nvme', found none");
   if (!name.starts_with("power_sgd.") || options.wire.hook == "power_sgd")

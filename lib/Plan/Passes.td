@@ -174,6 +174,59 @@ def ReserveForLibrariesPass : Pass<"plan-reserve-for-libraries", "::mlir::Module
                  Option<"threads", "threads", "int64_t", "0", "Threads per rank; 0: the machine's, shared by the ranks">];
 }
 
+def OffloadActivationsPass : Pass<"plan-offload-activations", "::mlir::ModuleOp"> {
+  let summary = "Keeps activations in the host's memory or in a file from the forward to the backward";
+  let description = [{
+    A value that a body of the forward makes of a batch, and bodies of the backward read, is
+    copied to the arena `host`, or `nvme`, behind the command that makes it, and each of these bodies
+    fetches it to bytes of its own ahead of the first command that reads it. The stream
+    `activations` copies beside the computation. By the table of the target it is found when
+    a copy away has ended: in front of the next command the computation makes sure of it, so
+    that others have the bytes from there; and when a copy back has to begin to be there in
+    time. Copies are allowed twice the time of the table. Where they take longer than the
+    computation, it waits for them, so that those of eight commands are under way at most, and
+    the body says for what part of its time (`plan.copies_wait`).
+
+    A value stays on the device if it would not be away for as long as it is under way (what
+    the backward needs at once), if it is smaller than a hundredth of the largest, if it
+    is made of weights alone, which every micro-batch has in common, if messages keep as many
+    copies of it as the backward does, or if anything but messages, a body of the forward and
+    bodies of the backward touches it.
+
+    Runs while buffers hold one value each, and before `plan-keep-in-flight`: of micro-batches
+    in flight each has its own place on the host, while the device has one for all.
+
+    ```mlir
+    plan.body @forward engine cpu {
+      plan.kernel @k(@x) -> @a
+      …
+    plan.body @backward engine cpu {
+      plan.kernel @g(@d) -> @e
+      plan.kernel @h(@e, @a) -> @f
+    // becomes
+    plan.body @forward engine cpu {
+      plan.record "activations_begin"
+      plan.wait "activations_begin" on activations
+      plan.kernel @k(@x) -> @a
+      plan.record "activations_done_0"
+      plan.wait "activations_done_0" on activations
+      plan.copy @a -> @a.host on activations
+      …
+      plan.record "activations_end" on activations
+      plan.wait "activations_end"
+    plan.body @backward engine cpu {
+      plan.record "activations_begin"
+      plan.wait "activations_begin" on activations
+      plan.copy @a.host -> @a.fetched on activations
+      plan.record "activations_there_0" on activations
+      plan.kernel @g(@d) -> @e
+      plan.wait "activations_there_0"
+      plan.kernel @h(@e, @a.fetched) -> @f
+    ```
+  }];
+  let options = [Option<"space", "space", "std::string", "\"none\"", "Where activations lie: none (the device), host, nvme">];
+}
+
 def KeepInFlightPass : Pass<"plan-keep-in-flight", "::mlir::ModuleOp"> {
   let summary = "Gives buffers as many copies as micro-batches use them at once";
   let description = [{

@@ -21,6 +21,8 @@ void accel::plan::buildTrialPipeline(OpPassManager &pm,
   pm.addPass(createMarkOffloadedPass(options.offloaded));
   // Forms ask for scratch and packed weights, so they come before addresses.
   pm.addPass(createChooseFormsPass({options.target, options.threads}));
+  // While buffers hold one value each, and before micro-batches have copies.
+  pm.addPass(createOffloadActivationsPass(options.activations));
   // Before anything asks when bytes are used.
   pm.addPass(createKeepInFlightPass());
   // While every gradient still has a reduction of its own.

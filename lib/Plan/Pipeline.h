@@ -16,6 +16,7 @@ struct PlanOptions {
   MarkOffloadedPassOptions offloaded;
   OffloadStatesPassOptions offload;
   AllocateBuffersPassOptions allocate; ///< its target is `target`
+  OffloadActivationsPassOptions activations;
 };
 
 /// From `local` to a plan whose buffers have their places, not proved: for who

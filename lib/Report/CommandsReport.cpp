@@ -4,8 +4,10 @@
 
 #include "Reports.h"
 #include "Table.h"
+#include "dialects/Plan/Offloaded.h"
 #include "dialects/Plan/Plan.h"
 #include "lib/Plan/Summary.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -45,6 +47,16 @@ static FailureOr<EntryCaptures> findAll(ProgramOp program) {
   return all;
 }
 
+/// The bodies that wait for copies, and for what part of their time.
+static SmallVector<std::pair<StringRef, double>>
+findWaiting(ProgramOp program) {
+  SmallVector<std::pair<StringRef, double>> waiting;
+  for (auto body : program.getOps<BodyOp>())
+    if (auto part = body->getAttrOfType<FloatAttr>(kCopiesWaitAttr))
+      waiting.push_back({body.getSymName(), part.getValueAsDouble()});
+  return waiting;
+}
+
 static void printJson(ProgramOp program, const EntryCaptures &all,
                       llvm::json::OStream &out) {
   BufferTable buffers(program);
@@ -67,6 +79,10 @@ static void printJson(ProgramOp program, const EntryCaptures &all,
                   kind, [&, &counts = counts] { printNumbers(counts, out); });
           });
         });
+    });
+    out.attributeObject("waiting_for_copies", [&] {
+      for (auto [body, part] : findWaiting(program))
+        out.attribute(body, part);
     });
     out.attributeObject("captures", [&] {
       for (auto &[entry, captures] : all)
@@ -106,6 +122,9 @@ static void printText(ProgramOp program, const EntryCaptures &all,
       os << "of these " << entry.getKind() << " has " << stored.commands
          << " copies that read " << stored.bytesRead << " bytes from a file "
          << "(nvme) and write " << stored.bytesWritten << " to it\n";
+  for (auto [body, part] : findWaiting(program))
+    os << "copies do not hide behind @" << body << ", which waits for them for "
+       << llvm::formatv("{0:P1}", part) << " of its time\n";
   os << "captures of one call, where the device has any:\n";
   for (auto &[entry, captures] : all) {
     os << "  " << EntryOp(entry).getKind() << " " << captures.count;

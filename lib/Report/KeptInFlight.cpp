@@ -28,6 +28,30 @@ static llvm::DenseSet<StringAttr> findRepeated(ProgramOp program) {
   return repeated;
 }
 
+/// Whether what a message brings is kept elsewhere, where it is counted, and
+/// read here by the forward alone.
+static bool isKeptElsewhere(BufferOp buffer, const BufferTable &buffers,
+                            const llvm::SmallPtrSet<Operation *, 2> &bodies) {
+  auto isMessage = [](Operation *body) {
+    WalkResult found = body->walk([](Operation *op) {
+      return isa<SendOp, RecvOp>(op) ? WalkResult::interrupt()
+                                     : WalkResult::advance();
+    });
+    return found.wasInterrupted();
+  };
+  auto isCopiedAway = [&](Operation *body) {
+    return llvm::any_of(cast<BodyOp>(body).getOps<CopyOp>(), [&](CopyOp copy) {
+      BufferOp target = buffers.lookup(copy.getTarget());
+      return buffers.lookup(copy.getSource()) == buffer &&
+             llvm::is_contained({Space::host, Space::nvme},
+                                target.getSpace()) &&
+             target.getRole() == Role::activation;
+    });
+  };
+  return llvm::count_if(bodies, isMessage) + 1 == int64_t(bodies.size()) &&
+         llvm::any_of(bodies, isCopiedAway);
+}
+
 KeptInFlight report::countKept(ProgramOp program) {
   llvm::DenseSet<StringAttr> repeated = findRepeated(program);
   BufferTable buffers(program);
@@ -43,7 +67,8 @@ KeptInFlight report::countKept(ProgramOp program) {
   }
   KeptInFlight kept;
   for (auto &[buffer, bodies] : users) {
-    if (buffer.getRole() != Role::activation || bodies.size() < 2)
+    if (buffer.getRole() != Role::activation || bodies.size() < 2 ||
+        isKeptElsewhere(buffer, buffers, bodies))
       continue;
     kept.bytesEach += buffer.getBytes();
     kept.microBatches = std::max<int64_t>(kept.microBatches, buffer.getSlots());

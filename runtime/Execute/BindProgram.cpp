@@ -300,11 +300,7 @@ Status Executor::prepareTask(const Command &command, size_t engine,
     work.task = std::make_unique<CoordinateTask>(memory(), first, step);
     return Status();
   }
-  // It waits for the disk, which no capture may.
-  if (touchesStorage(program, command)) {
-    work.kind = Work::Kind::Host;
-    work.isCapturable = false;
-  }
+  waitForStorage(command, work);
   if (std::optional<Command> here = moveToRank(command))
     return engines[engine]->device.prepare(
         *made.emplace_back(std::make_unique<Command>(std::move(*here))),
@@ -312,11 +308,20 @@ Status Executor::prepareTask(const Command &command, size_t engine,
   return engines[engine]->device.prepare(command, work.task);
 }
 
+/// What touches a file waits for the disk, which no capture may.
+void Executor::waitForStorage(const Command &command, Work &work) const {
+  if (!touchesStorage(program, command))
+    return;
+  work.kind = Work::Kind::Host;
+  work.isCapturable = false;
+}
+
 /// A fill that no plan has.
 Status Executor::prepareFill(std::vector<int64_t> value, View view,
                              size_t engine, Work &work) {
   Command &fill = *made.emplace_back(std::make_unique<Command>());
   fill.what = FillCommand{std::move(value), std::move(view)};
+  waitForStorage(fill, work);
   return engines[engine]->device.prepare(fill, work.task);
 }
 

@@ -86,6 +86,18 @@ dist.mesh @m ["dp" = 2]
 // OVERLAP-NEXT: plan.wait "collective_2_done"
 // OVERLAP-NEXT: plan.kernel @negate(@d
 // OVERLAP-NEXT: }
+
+// What another stream copies when it has waited for a record is there by then, although what
+// makes it could wait for others.
+// CHECK-LABEL: plan.body @copied
+// CHECK: plan.kernel @double(@s[4xf32]) -> @t[4xf32] rows 1
+// CHECK-NEXT: plan.record "made"
+// CHECK-NEXT: plan.wait "made" on aside
+// CHECK-NEXT: plan.copy @t[4xf32] -> @h[4xf32] on aside
+func.func private @double(%p: tensor<4xf32>) -> tensor<4xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
+  %n = nn.add %p, %p : tensor<4xf32>
+  return %n : tensor<4xf32>
+}
 plan.program @p stage 0 ranks 2 mesh @m {
   plan.buffer @x : input device 32 bytes
   plan.buffer @a : activation shared 32 bytes
@@ -96,6 +108,7 @@ plan.program @p stage 0 ranks 2 mesh @m {
   plan.buffer @p : state shared 16 bytes
   plan.buffer @q : state shared 16 bytes
   plan.buffer @d : activation shared 32 bytes
+  plan.buffer @h : activation host 16 bytes
   plan.body @backward engine cpu {
     plan.kernel @negate(@x[8xf32]) -> @a[8xf32] rows 1
     plan.collective all_reduce sum over dp (@a[8xf32]) -> @a[8xf32]
@@ -134,6 +147,15 @@ plan.program @p stage 0 ranks 2 mesh @m {
     plan.kernel @negate(@c[8xf32]) -> @x[8xf32] rows 1
     plan.collective all_gather over dp (@t[4xf32]) -> @d[8xf32] {plan.unit = "h.2"}
     plan.kernel @negate(@d[8xf32]) -> @x[8xf32] rows 1
+  }
+  plan.body @copied engine cpu {
+    plan.kernel @negate(@x[8xf32]) -> @a[8xf32] rows 1
+    plan.collective reduce_scatter sum over dp (@a[8xf32]) -> @s[4xf32]
+    plan.kernel @double(@s[4xf32]) -> @t[4xf32] rows 1
+    plan.record "made"
+    plan.wait "made" on aside
+    plan.copy @t[4xf32] -> @h[4xf32] on aside
+    plan.kernel @negate(@x[8xf32]) -> @c[8xf32] rows 1
   }
   plan.entry @step {
     plan.segment cpu {

@@ -160,6 +160,8 @@ static Layout makeAny(Random &random) {
     set("offload.optimizer", "cpu");
   if (random.chance(15))
     set("offload.parameters", "cpu");
+  if (random.chance(15))
+    set("offload.activations", "cpu");
   return layout;
 }
 

@@ -195,6 +195,56 @@ const Setting kOffloaded[] = {
      "cpu",
      {kWeightsInFile, kHost, kFolder}}};
 
+const std::string kKept = "offload.activations=cpu";
+const Setting kActivations[] = {
+    {"activations on the host",
+     "",
+     "",
+     1,
+     0,
+     true,
+     "sequential",
+     "cpu",
+     {kKept}},
+    {"ZeRO-3, bf16, two micro-batches",
+     "dp=2",
+     "bf16",
+     2,
+     3,
+     true,
+     "sequential",
+     "cpu",
+     {kKept}},
+    {"two of four micro-batches in flight, all on the host",
+     "",
+     "",
+     4,
+     0,
+     true,
+     "1f1b:2",
+     "cpu",
+     {kKept, kWeights, kHost}},
+    // More turns than plan-verify follows.
+    {"two of eight micro-batches in flight",
+     "",
+     "",
+     8,
+     0,
+     true,
+     "1f1b:2",
+     "cpu",
+     {kKept}},
+    {"tp", "tp=2", "", 1, 0, true, "sequential", "cpu", {kKept}},
+    {"two stages, parts of the backward",
+     "pp=2",
+     "",
+     4,
+     0,
+     true,
+     "zb-h1",
+     "cpu",
+     {kKept}}};
+
 /// Numbers of a state, by its shape: they differ between states.
 std::string makeElements(std::mt19937 &random, ArrayRef<int64_t> shape) {
   std::string text = "dense<";
@@ -400,19 +450,25 @@ protected:
     OwningOpRef<ModuleOp> local, plan;
     evaluate::TensorsByName expected;
     ASSERT_NO_FATAL_FAILURE(makePlan(setting, local, plan, expected));
-    auto list = [](ModuleOp module) {
+    auto isAside = [](plan::CommandOpInterface op) {
+      return op.getStreamName() == "offload" ||
+             op.getStreamName() == "activations";
+    };
+    auto list = [&](ModuleOp module) {
       SmallVector<plan::CommandOpInterface> ops;
       module.walk([&](plan::CommandOpInterface op) {
-        bool waits = isa<plan::WaitOp>(*op) &&
-                     cast<plan::WaitOp>(*op).getEvent().starts_with("offload");
-        if (waits ||
-            (isa<plan::CopyOp>(*op) && op.getStreamName() == "offload"))
+        auto wait = dyn_cast<plan::WaitOp>(*op);
+        bool isOurs = wait ? wait.getEvent().starts_with("offload_") ||
+                                 wait.getEvent().starts_with("activations_")
+                           : isa<plan::CopyOp>(*op) && isAside(op);
+        if (isOurs)
           ops.push_back(op);
       });
       return ops;
     };
     auto isFetch = [](plan::CopyOp copy) {
-      return copy.getTarget().getBuffer().getValue().contains(".staged");
+      StringRef target = copy.getTarget().getBuffer().getValue();
+      return target.contains(".staged") || target.contains(".fetched");
     };
     auto tryOne = [&](size_t number, const std::string &name, auto &&change) {
       OwningOpRef<ModuleOp> mutant(plan->clone());
@@ -428,9 +484,7 @@ protected:
         return true;
       };
       if (!copy) {
-        tryOne(number,
-               op.getStreamName() == "offload" ? "evicted early" : "read early",
-               erase);
+        tryOne(number, isAside(op) ? "evicted early" : "read early", erase);
         continue;
       }
       tryOne(number, isFetch(copy) ? "not fetched" : "not put back", erase);
@@ -447,11 +501,48 @@ protected:
           }
         return false;
       });
+      tryOne(number, "half", [](auto op, ModuleOp) {
+        for (StringRef side : {"source", "target"}) {
+          auto view = op->template getAttrOfType<plan::ViewAttr>(side);
+          SmallVector<int64_t> shape(view.getShape());
+          if (shape.empty() || shape.front() < 2)
+            return false;
+          shape.front() /= 2;
+          op->setAttr(side, plan::ViewAttr::get(
+                                op->getContext(), view.getBuffer(),
+                                view.getOffset(), view.getAxes(),
+                                view.getElement(), shape, view.getStrides()));
+        }
+        return true;
+      });
       if (isFetch(copy))
         tryOne(number, "fetched late", [](auto op, ModuleOp) {
           op->moveBefore(&op->getBlock()->back());
           return true;
         });
+    }
+  }
+
+  /// Fewer places on the host than micro-batches in flight: one finds what
+  /// another has left.
+  void tryCopies(const Setting &setting, Tally &tally) {
+    SCOPED_TRACE(setting.name);
+    OwningOpRef<ModuleOp> local, plan;
+    evaluate::TensorsByName expected;
+    ASSERT_NO_FATAL_FAILURE(makePlan(setting, local, plan, expected));
+    auto list = [](ModuleOp module) {
+      SmallVector<plan::BufferOp> buffers;
+      module.walk([&](plan::BufferOp buffer) {
+        if (buffer.getSpace() == plan::Space::host && buffer.getSlots() > 1)
+          buffers.push_back(buffer);
+      });
+      return buffers;
+    };
+    for (size_t number = 0; number < list(*plan).size(); ++number) {
+      OwningOpRef<ModuleOp> mutant(plan->clone());
+      plan::BufferOp buffer = list(*mutant)[number];
+      buffer.setSlots(buffer.getSlots() - 1);
+      count(*local, *mutant, expected, "another micro-batch", tally);
     }
   }
 
@@ -499,5 +590,22 @@ TEST_F(PlanMutantsTest, RejectsMutantsOfOffload) {
                              "fetched late", "read early", "evicted early"})
     EXPECT_GE(tally.differing[change], 5) << change;
   tally = tryPlans(kOffloaded, 31);
+  EXPECT_GE(tally.count(), 60);
+}
+
+TEST_F(PlanMutantsTest, RejectsMutantsOfOffloadedActivations) {
+  Tally tally;
+  for (const Setting &setting : kActivations) {
+    int before = tally.count();
+    tryOffloaded(setting, tally);
+    tryCopies(setting, tally);
+    EXPECT_GE(tally.count(), before + 20) << setting.name;
+  }
+  tally.print();
+  for (const char *change :
+       {"not fetched", "not put back", "another state", "fetched late", "half",
+        "read early", "evicted early", "another micro-batch"})
+    EXPECT_GE(tally.differing[change], 5) << change;
+  tally = tryPlans(kActivations, 31);
   EXPECT_GE(tally.count(), 60);
 }
