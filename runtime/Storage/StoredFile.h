@@ -76,6 +76,14 @@ private:
     std::atomic<uint64_t> *counter = nullptr;
   };
 
+  static constexpr uint64_t kSector = static_cast<uint64_t>(kStorageSector);
+  /// Looks in a row that move nothing: the kernel was interrupted, or is short
+  /// of something.
+  static constexpr int kMostTries = 1000;
+  static uint64_t roundUp(uint64_t bytes, uint64_t to) {
+    return (bytes + to - 1) / to * to;
+  }
+
   StoredFile() = default;
   Status create(uint64_t bytes);
   Status chooseQueue();
