@@ -313,6 +313,7 @@ Error accel::config::claimDeepSpeed(File &file, Ledger &ledger) {
       layers && layers->value != "0")
     ledger.claim("recompute", *layers, "full:uniform:" + layers->value);
   claimOffload(file, "zero_optimization.", ledger);
+  claimOffload(file, "activation_checkpointing.", ledger);
   claimOffloadRatio(file, ledger);
   claimStorage(file, ledger);
   Claims claims(file, ledger);

@@ -1,4 +1,4 @@
-// Which switch stands for which states.
+// Which switch stands for which states, or for activations.
 
 #include "lib/Config/ClaimOffload.h"
 
@@ -7,6 +7,7 @@ using namespace accel::config;
 
 static constexpr StringLiteral kOptimizer = "offload.optimizer",
                                kParameters = "offload.parameters",
+                               kActivations = "offload.activations",
                                kFile = "nvme",
                                kMost =
                                    "zero_optimization.offload_param.max_in_cpu";
@@ -31,11 +32,20 @@ void accel::config::claimOffload(const File &file, StringRef section,
       {"zero_optimization.cpu_offload_param", kParameters},
       {"zero_optimization.cpu_offload_params", kParameters},
       {"megatron_lm_config.megatron_lm_optimizer_cpu_offload", kOptimizer},
-      {"--optimizer-cpu-offload", kOptimizer}};
+      {"--optimizer-cpu-offload", kOptimizer},
+      {"fsdp_config.fsdp_activation_checkpointing_offload", kActivations},
+      {"activation_checkpointing.cpu_checkpointing", kActivations},
+      {"--fine-grained-activation-offloading", kActivations}};
   for (auto [path, setting] : kSwitches)
     if (const Setting *said = file.get(path);
         path.starts_with(section) && said && said->value == "true")
       ledger.claim(setting, *said, getHost().str());
+  // Megatron-LM's other way: of so many layers.
+  int64_t layers = 0;
+  if (const Setting *said = file.get("--cpu-offloading-num-layers");
+      section == "--" && said &&
+      !StringRef(said->value).getAsInteger(10, layers) && layers > 0)
+    ledger.claim(kActivations, *said, getHost().str());
 }
 
 void accel::config::claimOffloadRatio(File &file, Ledger &ledger) {

@@ -7,7 +7,7 @@
 
 namespace accel::config {
 
-/// Claims `offload.optimizer` and `offload.parameters` of the switches of
+/// Claims `offload.optimizer`, `.parameters` and `.activations` of switches of
 /// FSDP, Megatron-LM and older versions of DeepSpeed, of those whose paths
 /// begin with `section`: what is off claims nothing.
 void claimOffload(const File &file, llvm::StringRef section, Ledger &ledger);

@@ -159,8 +159,9 @@ static constexpr Key kActivation[] = {
     later("partition_activations", "bool", "false",
           "sharding activations kept for the backward")
         .unless("false"),
-    noted("cpu_checkpointing", "bool", "false",
-          "activations are in the memory of the CPU already"),
+    done("cpu_checkpointing", "bool", "false",
+         "true: offload.activations cpu, of all that the forward keeps")
+        .orSet("offload.activations"),
     noted("contiguous_memory_optimization", "bool", "false",
           "every byte's address is planned"),
     noted("number_checkpoints", "count>=0|null", "null",

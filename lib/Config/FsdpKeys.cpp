@@ -78,8 +78,9 @@ static constexpr Key kKeys[] = {
     done("fsdp_activation_checkpointing", "flag|null", "false",
          "recompute full: each layer is computed again in the backward")
         .orSet("recompute"),
-    noted("fsdp_activation_checkpointing_offload", "flag|null", "false",
-          "activations are in the memory of the CPU already"),
+    done("fsdp_activation_checkpointing_offload", "flag|null", "false",
+         "true: offload.activations cpu, of all that the forward keeps")
+        .orSet("offload.activations"),
     later("fsdp_ignored_modules", "string|list|null", "null",
           "leaving some parameters replicated")
         .unless("null|"),
