@@ -258,8 +258,11 @@ Status Executor::bind(const Command &command, size_t engine,
   for (const View &view : command.releases) {
     BoundView released = bindView(view, engine);
     // What the engine does not reach the host has moved for it, and an engine
-    // that does reach it would have to be asked on a stream of its own.
-    if (!poison || !arenas[released.arena].bases[engine])
+    // that does reach it would have to be asked on a stream of its own. A disk
+    // is not written for it.
+    if (!poison || !arenas[released.arena].bases[engine] ||
+        program.buffers[static_cast<size_t>(view.buffer)].space ==
+            kStorageSpace)
       continue;
     Work &fill = bound.poison.emplace_back();
     fill.number = bound.work.number;
@@ -300,7 +303,11 @@ Status Executor::prepareTask(const Command &command, size_t engine,
     work.task = std::make_unique<CoordinateTask>(memory(), first, step);
     return Status();
   }
-  waitForStorage(command, work);
+  // It waits for the disk, which no capture may.
+  if (touchesStorage(program, command)) {
+    work.kind = Work::Kind::Host;
+    work.isCapturable = false;
+  }
   if (std::optional<Command> here = moveToRank(command))
     return engines[engine]->device.prepare(
         *made.emplace_back(std::make_unique<Command>(std::move(*here))),
@@ -308,20 +315,11 @@ Status Executor::prepareTask(const Command &command, size_t engine,
   return engines[engine]->device.prepare(command, work.task);
 }
 
-/// What touches a file waits for the disk, which no capture may.
-void Executor::waitForStorage(const Command &command, Work &work) const {
-  if (!touchesStorage(program, command))
-    return;
-  work.kind = Work::Kind::Host;
-  work.isCapturable = false;
-}
-
 /// A fill that no plan has.
 Status Executor::prepareFill(std::vector<int64_t> value, View view,
                              size_t engine, Work &work) {
   Command &fill = *made.emplace_back(std::make_unique<Command>());
   fill.what = FillCommand{std::move(value), std::move(view)};
-  waitForStorage(fill, work);
   return engines[engine]->device.prepare(fill, work.task);
 }
 

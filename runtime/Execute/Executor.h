@@ -148,7 +148,6 @@ private:
   Status prepareTask(const Command &command, size_t engine, Work &work);
   BoundView bindView(const View &view, size_t engine) const;
   std::optional<Command> moveToRank(const Command &command) const;
-  void waitForStorage(const Command &command, Work &work) const;
   Status prepareFill(std::vector<int64_t> value, View view, size_t engine,
                      Work &work);
   void bindEvent(size_t body, BoundCommand &bound) const;

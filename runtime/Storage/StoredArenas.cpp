@@ -113,11 +113,6 @@ public:
   Status prepare(const Command &command, std::unique_ptr<Task> &task) override {
     if (!touchesStorage(program, command))
       return inner->prepare(command, task);
-    if (auto *fill = std::get_if<FillCommand>(&command.what);
-        fill && fill->value.size() == 1 && isContiguous(fill->target)) {
-      task = std::make_unique<StoredFill>(*this, *fill);
-      return Status();
-    }
     auto *copy = std::get_if<CopyCommand>(&command.what);
     if (!copy || isStored(copy->source) == isStored(copy->target) ||
         !isContiguous(copy->source) || !isContiguous(copy->target))
@@ -161,23 +156,6 @@ private:
     bool writes;
     uint64_t bytes;
     size_t inFile = 0, inMemory = 0;
-  };
-
-  /// What poison mode writes where a buffer is released. The plan has no such
-  /// command, and it is not counted.
-  class StoredFill : public HostTask {
-  public:
-    StoredFill(StoredArenas &owner, const FillCommand &fill)
-        : owner(owner), byte(static_cast<int>(fill.value.front() & 0xff)),
-          bytes(bytesOf(fill.target)) {}
-    Status run(const Address *views, int64_t) override {
-      return owner.fill(views[0], byte, {bytes});
-    }
-
-  private:
-    StoredArenas &owner;
-    int byte;
-    uint64_t bytes;
   };
 
   bool isStored(Address address) const {
