@@ -108,7 +108,7 @@ def main():
     options = arguments.parse_args()
     cpus = sorted(os.sched_getaffinity(0))[: options.threads]
     os.sched_setaffinity(0, cpus)
-    result = {"benchmark": "recompute", "model": options.model, "sequence": options.sequence,
+    result = {"benchmark": f"{models.family(options.model)}-recompute", "model": options.model, "sequence": options.sequence,
               "batch": options.batch, "precision": options.precision,
               "date": datetime.datetime.now().isoformat(timespec="seconds"), "threads": options.threads,
               "rounds": options.rounds, "repeat": options.repeat, "settings": models.TRAINING,
