@@ -14,6 +14,7 @@ import re
 import shutil
 
 from acc import Failed, report_of, run
+from same_bits import expect_same_bits
 
 SPACES = {"cpu": ("host", 64), "nvme": ("nvme", 4096)}
 STATES = {"optimizer": re.compile(r"nn\.state moment @(\"[^\"]*\"|[\w.]+) :"),
@@ -150,16 +151,7 @@ def check_bytes(options, device, offload):
 def check(options, layout, before):
     device, offload = Case(options, layout, False), Case(options, layout, True)
     check_bytes(options, device, offload)
-    expected = device.train(4)
-    if offload.train(4, "--poison") != expected:
-        raise Failed("expected the same losses, norms and weights, bit for bit")
-    for first, second in ((device, offload), (offload, device)):
-        checkpoint = first.work / "checkpoint"
-        shutil.rmtree(checkpoint, ignore_errors=True)
-        begun = first.train(2, "--checkpoint", checkpoint)
-        ended = second.train(4, "--resume", checkpoint)
-        if begun[0] + ended[0] != expected[0] or ended[1] != expected[1]:
-            raise Failed(f"expected to go on from the other's checkpoint bit for bit, found {ended[0]}")
+    expected = expect_same_bits(device, offload)
     if before and offload.train(4, "--resume", before) != device.train(4, "--resume", before):
         raise Failed("expected to go on from another layout's checkpoint bit for bit")
     losses = device.evaluate()

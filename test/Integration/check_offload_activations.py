@@ -11,9 +11,9 @@ import argparse
 import json
 import pathlib
 import re
-import shutil
 
 from acc import Failed, report_of, run
+from same_bits import expect_same_bits
 
 SPACES = {"cpu": ("host", 64), "nvme": ("nvme", 4096)}
 AWAY = re.compile(r"plan\.buffer @(\S+) : activation (?:host|nvme) at \d+, (\d+) bytes(?: slots (\d+))?")
@@ -122,16 +122,7 @@ def check_bytes(options, device, host):
 def check(options, layout):
     device, host = Case(options, layout, False), Case(options, layout, True)
     check_bytes(options, device, host)
-    expected = device.train(4)
-    if host.train(4, "--poison") != expected:
-        raise Failed("expected the same losses, norms and weights, bit for bit")
-    for first, second in ((device, host), (host, device)):
-        checkpoint = first.work / "checkpoint"
-        shutil.rmtree(checkpoint, ignore_errors=True)
-        begun = first.train(2, "--checkpoint", checkpoint)
-        ended = second.train(4, "--resume", checkpoint)
-        if begun[0] + ended[0] != expected[0] or ended[1] != expected[1]:
-            raise Failed(f"expected to go on from the other's checkpoint bit for bit, found {ended[0]}")
+    expected = expect_same_bits(device, host)
     print(f"  the same bits, {len(expected[1])} bytes of weights")
 
 
