@@ -1,6 +1,6 @@
 // The marks of offload. Of states that the device does not keep: made before
-// forms are chosen, obeyed when all else is settled. Of bodies that wait for
-// copies.
+// forms are chosen, obeyed when all else is settled. Of kernels that update
+// tiles of them, or cannot. Of bodies that wait for copies.
 
 #ifndef ACCEL_DIALECTS_PLAN_OFFLOADED_H
 #define ACCEL_DIALECTS_PLAN_OFFLOADED_H
@@ -12,6 +12,13 @@ namespace accel::plan {
 /// `plan-offload-states`: the space in which it will lie (host or nvme).
 /// Nothing else may have its bytes on the device from load on.
 inline constexpr llvm::StringLiteral kOffloadedAttr = "plan.offloaded";
+
+/// Attribute of a kernel, from `plan-tile-updates` on: the buffers of offloaded
+/// states of which it touches a tile that is staged alone.
+inline constexpr llvm::StringLiteral kTileAttr = "plan.tile";
+/// Dictionary attribute of a kernel that touches more of offloaded states than
+/// a tile: `states`, their names, and `why` it could not be cut.
+inline constexpr llvm::StringLiteral kStagedWholeAttr = "plan.staged_whole";
 
 /// Float attribute of a body: the part of its time, by the table of the target,
 /// for which its computation waits for copies.

@@ -315,6 +315,7 @@ Error accel::config::claimDeepSpeed(File &file, Ledger &ledger) {
   claimOffload(file, "zero_optimization.", ledger);
   claimOffload(file, "activation_checkpointing.", ledger);
   claimOffloadRatio(file, ledger);
+  claimTile(file, ledger);
   claimStorage(file, ledger);
   Claims claims(file, ledger);
   Error errors = joinErrors(claims.zero(), claims.precision());

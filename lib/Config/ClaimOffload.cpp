@@ -69,6 +69,38 @@ void accel::config::claimOffloadRatio(File &file, Ledger &ledger) {
     }
 }
 
+void accel::config::claimTile(File &file, Ledger &ledger) {
+  // What passes take without it (lib/Plan/Passes.td).
+  constexpr double kDefault = 4194304;
+  auto isOffloaded = [&](StringRef name, StringRef device, StringRef old) {
+    if (const std::string *set = ledger.findSet(name))
+      return isOffload(*set);
+    const Setting *said = file.get(device), *legacy = file.get(old);
+    return (said && isOffload(said->value)) ||
+           (legacy && legacy->value == "true");
+  };
+  bool isAny =
+      isOffloaded(kOptimizer, "zero_optimization.offload_optimizer.device",
+                  "zero_optimization.cpu_offload") ||
+      isOffloaded(kParameters, "zero_optimization.offload_param.device",
+                  "zero_optimization.cpu_offload_param") ||
+      isOffloaded(kParameters, "zero_optimization.offload_param.device",
+                  "zero_optimization.cpu_offload_params");
+  for (Setting &setting : file.settings) {
+    if (setting.path != "zero_optimization.sub_group_size")
+      continue;
+    double most = 0;
+    bool isNumber = !StringRef(setting.value).getAsDouble(most);
+    if (!isAny)
+      setting.idle = "no states are offloaded";
+    else if (isNumber && most > 0 && most < kDefault)
+      ledger.claim("offload.tile", setting);
+    else
+      setting.idle = "no more than 4194304 elements of a state are updated at "
+                     "once (offload.tile)";
+  }
+}
+
 void accel::config::claimStorage(File &file, Ledger &ledger) {
   struct Side {
     StringLiteral setting, device, path, devicePlugin, pathPlugin;

@@ -16,6 +16,11 @@ void claimOffload(const File &file, llvm::StringRef section, Ledger &ledger);
 /// the optimizer's states; elsewhere it is marked as not read.
 void claimOffloadRatio(File &file, Ledger &ledger);
 
+/// Claims `offload.tile` of DeepSpeed's `sub_group_size`, which bounds how many
+/// numbers are updated at once, where states are offloaded and it is less than
+/// without it; elsewhere it is marked as not read.
+void claimTile(File &file, Ledger &ledger);
+
 /// Claims of a file of DeepSpeed's, or of Accelerate's section on it, what says
 /// where states lie in a file and how that is moved, if any do; elsewhere it is
 /// marked as not read.

@@ -88,6 +88,8 @@ static constexpr NamedSetting kSettings[] = {
            "the part of the optimizer's states that is offloaded, in bytes"),
     ofPass("offload.buffer_count", "int>=1",
            "offloaded states that the device holds at once"),
+    ofPass("offload.tile", "int>=0",
+           "elements of an offloaded state that are updated at once; 0: all"),
     ofPass("offload.host_budget", "name",
            "what a rank may have of the host's memory, as --memory-budget "
            "says it, which does not count it then"),

@@ -38,8 +38,9 @@ static constexpr Key kZero[] = {
     later("zenflow", "mapping|null", "null", "ZenFlow").unless("{}|null"),
     noted("aio", "%aio", "{}", "DeepSpeed reads it outside of this section")
         .beware("printed here in the guide of transformers"),
-    noted("sub_group_size", "count>=0", "1000000000",
-          "updates are fused by the compiler, and states staged one by one"),
+    done("sub_group_size", "count>=0", "1000000000",
+         "offload.tile, where less are updated at once than without it")
+        .orSet("offload.tile"),
     done("cpu_offload", "bool|null", "null", "true: offload.optimizer cpu")
         .beware("deprecated: offload_optimizer"),
     done("cpu_offload_param", "bool|null", "null",

@@ -181,6 +181,7 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return o.plan.offloaded.ratio; }},
     {"offload.buffer_count",
      [](PhaseOptions &o) -> Into { return o.plan.offload.bufferCount; }},
+    {"offload.tile", [](PhaseOptions &o) -> Into { return o.plan.tiles.tile; }},
     {"offload.nvme_path",
      [](PhaseOptions &o) -> Into {
        return {o.plan.allocate.storagePath, Into::Path()};
@@ -242,7 +243,8 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
   auto refuse = [](const Twine &message) {
     return createStringError(inconvertibleErrorCode(), message);
   };
-  if (name == "offload.buffer_count" && !isAny("host") && !isAny("nvme"))
+  if ((name == "offload.buffer_count" || name == "offload.tile") &&
+      !isAny("host") && !isAny("nvme"))
     return refuse("expected 'offload.optimizer=cpu' or "
                   "'offload.parameters=cpu' (or nvme) with '" +
                   name + "', found 'none'");

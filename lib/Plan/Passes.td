@@ -334,14 +334,46 @@ def ReuseBuffersPass : Pass<"plan-reuse-buffers", "::mlir::ModuleOp"> {
   }];
 }
 
+def TileUpdatesPass : Pass<"plan-tile-updates", "::mlir::ModuleOp"> {
+  let summary = "Cuts kernels that update large offloaded states into tiles of rows";
+  let description = [{
+    A kernel that touches more than `tile` elements of a state that is marked
+    (`plan-mark-offloaded`) becomes kernels on parts of its views, one after another, each of at most so many
+    elements: as even as can be, in whole rows, and of what lies in a file (`nvme`) in whole sectors,
+    where a tile has any. `plan-offload-states` stages what such a kernel touches of the states that it names (`plan.tile`)
+    alone. All compute the same elements from the same elements, so the bits are the same. Kernels behind each other
+    that touch the same tiles take turns, so that each tile is staged once for all of them.
+
+    A kernel is cut if it is element by element: the results have as many elements as the
+    state, and so have all tensors that it reads, but for single numbers (the step's, the
+    gradients' norm), which it may repeat. Where anything is summed over the state, or over its rows or columns (Adafactor's statistics,
+    norms), where elements of a view lie apart, and where it writes elsewhere in what it
+    reads, it stays one, and says why and of which states: `plan.staged_whole`, which `--report=commands` prints. What
+    such a kernel, or any other command of the body, needs all of is no other's tile.
+
+    Runs when kernels write where they read, so that a tile is staged once.
+
+    ```mlir
+    func.func private @update(%g: tensor<4x8xf32>, %m: tensor<4x8xf32>) -> tensor<4x8xf32> attributes {plan.kernel, plan.rows = 4 : i64}
+    plan.kernel @update(@g[4x8xf32], @m[4x8xf32]) -> @m[4x8xf32] rows 4
+    // becomes, with tiles of 16
+    func.func private @update_tile(%g: tensor<2x8xf32>, %m: tensor<2x8xf32>) -> tensor<2x8xf32> attributes {plan.kernel, plan.rows = 2 : i64}
+    plan.kernel @update_tile(@g[2x8xf32], @m[2x8xf32]) -> @m[2x8xf32] rows 2 {plan.tile = [@m]}
+    plan.kernel @update_tile(@g[2x8xf32 at 64], @m[2x8xf32 at 64]) -> @m[2x8xf32 at 64] rows 2 {plan.tile = [@m]}
+    ```
+  }];
+  let options = [Option<"tile", "tile", "int64_t", "4194304", "Elements of an offloaded state that are updated at once; 0: all">,
+                 Option<"target", "target", "std::string", "\"\"", "What the plan is for, as --target has it">];
+}
+
 def OffloadStatesPass : Pass<"plan-offload-states", "::mlir::ModuleOp"> {
   let summary = "Keeps states in the host's memory or in a file, and fetches each where a command needs it";
   let description = [{
     The states that are marked (`plan-mark-offloaded`) lie in the arena of that space, `host` or
     `nvme`: of each rank what it has of them. A copy to or from `nvme` is what reads or writes the file. A command that touches one finds it in staged bytes, in the space where the
     state was (with ZeRO-3 that from which ranks gather). The stream `offload` copies it
-    there, and back if it was written, beside the computation. It works ahead as far as there
-    is room: for the states of two commands, this one's and the next one's, or for
+    there, and back if it was written, beside the computation: all of it, or for a kernel that is cut to a tile (`plan-tile-updates`) the tile. It works ahead as far as there
+    is room: for the states (the tiles) of two commands, this one's and the next one's, or for
     `buffer-count` states, or as many as one command needs. The one that is needed again last
     makes room, when what touches it is done and it has been put back. A copy that replaces
     all of a state goes straight to the host, on that stream.

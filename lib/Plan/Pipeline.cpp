@@ -31,7 +31,10 @@ void accel::plan::buildTrialPipeline(OpPassManager &pm,
   pm.addPass(createOverlapCollectivesPass());
   // Before allocation: a buffer that is gone needs no place.
   pm.addPass(createReuseBuffersPass());
-  // What is updated in place is staged once.
+  // What is updated in place is staged once, and in parts where that is large.
+  TileUpdatesPassOptions tiles = options.tiles;
+  tiles.target = options.target;
+  pm.addPass(createTileUpdatesPass(tiles));
   pm.addPass(createOffloadStatesPass(options.offload));
   // All buffers and the order are final now.
   AllocateBuffersPassOptions allocate = options.allocate;

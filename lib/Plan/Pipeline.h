@@ -14,6 +14,7 @@ struct PlanOptions {
   int64_t threads = 0; ///< per rank; 0: as many as the target counts with
   BucketCollectivesPassOptions buckets;
   MarkOffloadedPassOptions offloaded;
+  TileUpdatesPassOptions tiles; ///< its target is `target`
   OffloadStatesPassOptions offload;
   AllocateBuffersPassOptions allocate; ///< its target is `target`
   OffloadActivationsPassOptions activations;

@@ -57,6 +57,73 @@ findWaiting(ProgramOp program) {
   return waiting;
 }
 
+/// Of each body the kernels that work on a tile of offloaded states, and those
+/// that touch more of some as a whole.
+struct Tiled {
+  StringRef body;
+  int64_t tiles = 0;
+  SmallVector<KernelOp, 0> wholes;
+};
+static SmallVector<Tiled> findTiled(ProgramOp program) {
+  SmallVector<Tiled> all;
+  for (auto body : program.getOps<BodyOp>()) {
+    Tiled own{body.getSymName(), 0, {}};
+    for (auto kernel : body.getOps<KernelOp>()) {
+      own.tiles += kernel->hasAttr(kTileAttr);
+      if (kernel->hasAttr(kStagedWholeAttr))
+        own.wholes.push_back(kernel);
+    }
+    if (own.tiles || !own.wholes.empty())
+      all.push_back(std::move(own));
+  }
+  return all;
+}
+
+static StringRef getWhy(KernelOp kernel) {
+  return kernel->getAttrOfType<DictionaryAttr>(kStagedWholeAttr)
+      .getAs<StringAttr>("why");
+}
+
+static auto listStates(KernelOp kernel) {
+  return kernel->getAttrOfType<DictionaryAttr>(kStagedWholeAttr)
+      .getAs<ArrayAttr>("states")
+      .getAsValueRange<StringAttr>();
+}
+
+static void printTiledJson(ProgramOp program, llvm::json::OStream &out) {
+  out.attributeObject("offloaded_states", [&] {
+    for (const Tiled &own : findTiled(program))
+      out.attributeObject(own.body, [&] {
+        out.attribute("tiles", own.tiles);
+        out.attributeArray("whole", [&] {
+          for (KernelOp kernel : own.wholes)
+            out.object([&] {
+              out.attributeArray("states", [&] {
+                for (StringRef state : listStates(kernel))
+                  out.value(state);
+              });
+              out.attribute("why", getWhy(kernel));
+            });
+        });
+      });
+  });
+}
+
+static void printTiledText(ProgramOp program, llvm::raw_ostream &os) {
+  for (const Tiled &own : findTiled(program)) {
+    if (own.tiles)
+      os << "@" << own.body << " works on " << own.tiles
+         << " tiles of offloaded states (offload.tile), a kernel each\n";
+    for (KernelOp kernel : own.wholes) {
+      os << "@" << own.body << " has all of ";
+      llvm::interleaveComma(listStates(kernel), os, [&](StringRef state) {
+        os << "'" << state << "'";
+      });
+      os << " on the device at once: " << getWhy(kernel) << "\n";
+    }
+  }
+}
+
 static void printJson(ProgramOp program, const EntryCaptures &all,
                       llvm::json::OStream &out) {
   BufferTable buffers(program);
@@ -80,6 +147,7 @@ static void printJson(ProgramOp program, const EntryCaptures &all,
           });
         });
     });
+    printTiledJson(program, out);
     out.attributeObject("waiting_for_copies", [&] {
       for (auto [body, part] : findWaiting(program))
         out.attribute(body, part);
@@ -125,6 +193,7 @@ static void printText(ProgramOp program, const EntryCaptures &all,
   for (auto [body, part] : findWaiting(program))
     os << "copies do not hide behind @" << body << ", which waits for them for "
        << llvm::formatv("{0:P1}", part) << " of its time\n";
+  printTiledText(program, os);
   os << "captures of one call, where the device has any:\n";
   for (auto &[entry, captures] : all) {
     os << "  " << EntryOp(entry).getKind() << " " << captures.count;

@@ -57,6 +57,8 @@ class Case:
             if "nvme" in options.places.values():
                 self.flags += ["--set", f"offload.nvme_path={options.work.resolve() / 'disk'}",
                                "--set", f"aio.block_size={options.block}", "--set", "aio.queue_depth=3"]
+            if options.tile:
+                self.flags += ["--set", f"offload.tile={options.tile}"]
             if options.buffers:
                 self.flags += ["--set", f"offload.buffer_count={options.buffers}"]
         self.work = options.work / ("offload" if offload else "device")
@@ -175,6 +177,7 @@ def main():
     parser.add_argument("--where-parameters", default="")
     parser.add_argument("--block", type=int, default=4096)
     parser.add_argument("--buffers", type=int, default=0)
+    parser.add_argument("--tile", type=int, default=0)
     parser.add_argument("--room", type=int, default=0)
     options, options.flags = parser.parse_known_args()
     options.places = {kind: options.where for kind in options.states}

@@ -274,7 +274,9 @@ LogicalResult PlanReplay::execute(plan::KernelOp kernel) {
       at->second = mayWriteInPlace(function, input, rows.getInt());
     return at->second;
   };
-  if (failed(checkApart(inputs, touched, mayShare)) ||
+  if (failed(checkApart(inputs, touched, mayShare)))
+    return failure();
+  if (!evaluateTile(function, inputs, arguments, results) &&
       failed(meaning.evaluate(function.getBody(), arguments, results)))
     return failure();
   for (auto [view, result] : llvm::zip_equal(outputs, results))

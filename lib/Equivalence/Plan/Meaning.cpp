@@ -102,6 +102,22 @@ TermId Meaning::cast(TermId operand, Type type, Operation *op) {
       terms.getValue(key, {ValueKind::Cast, term.count, type, operand, op}));
 }
 
+TermId Meaning::byElement(Operation *op, ArrayRef<TermId> operands,
+                          int64_t count) {
+  if (isa<nn::AddOp>(op))
+    return add(operands[0], operands[1], op);
+  Type element = elementOf(op->getResult(0));
+  if (isa<nn::CastOp>(op))
+    return cast(operands[0], element, op);
+  // Shapes do not matter.
+  ValueKey key = startKey(op->getName());
+  key.add(getAttributes(op).getAsOpaquePointer());
+  key.add(int64_t(operands.size()));
+  for (TermId operand : operands)
+    key.addTerm(operand);
+  return compute(key, count, element, op);
+}
+
 ProductShape ProductShape::of(ArrayRef<int64_t> lhs, ArrayRef<int64_t> rhs) {
   size_t rank = lhs.size();
   ProductShape shape{1, lhs[rank - 2], rhs.back(), lhs.back()};
@@ -483,14 +499,6 @@ LogicalResult Meaning::evaluate(Operation *op, ArrayRef<TermId> operands,
              op, results);
         return success();
       })
-      .Case([&](nn::CastOp op) {
-        results.push_back(cast(operands[0], elementOf(op.getResult()), op));
-        return success();
-      })
-      .Case([&](nn::AddOp op) {
-        results.push_back(add(operands[0], operands[1], op));
-        return success();
-      })
       .Case<nn::AttentionOp, nn::AttentionGradOp>([&](auto op) {
         SmallVector<ArrayRef<int64_t>> shapes;
         for (Value operand : op->getOperands())
@@ -513,22 +521,19 @@ LogicalResult Meaning::evaluate(Operation *op, ArrayRef<TermId> operands,
           return op->emitOpError()
                  << "has no meaning to the proof: expected an op of nn that "
                     "computes, or a collective";
+        if (op->hasTrait<nn::Elementwise>()) {
+          results.push_back(byElement(op, operands, countOf(op->getResult(0))));
+          return success();
+        }
         ValueKey key = startKey(op->getName());
         key.add(getAttributes(op).getAsOpaquePointer());
-        // Element by element, shapes do not matter.
-        bool shaped = !op->hasTrait<nn::Elementwise>();
         key.add(int64_t(operands.size()));
         for (auto [operand, term] :
-             llvm::zip_equal(op->getOperands(), operands)) {
-          key.addTerm(term);
-          if (shaped)
-            key.add(shapeOf(operand));
-        }
+             llvm::zip_equal(op->getOperands(), operands))
+          key.addTerm(term).add(shapeOf(operand));
         for (OpResult result : op->getResults()) {
           ValueKey own = key;
-          own.add(int64_t(result.getResultNumber()));
-          if (shaped)
-            own.add(shapeOf(result));
+          own.add(int64_t(result.getResultNumber())).add(shapeOf(result));
           results.push_back(
               compute(own, countOf(result), elementOf(result), op));
         }

@@ -85,6 +85,9 @@ public:
   TermId splat(mlir::Attribute element, mlir::Type type, int64_t count,
                mlir::Operation *op);
   TermId add(TermId lhs, TermId rhs, mlir::Operation *op);
+  /// The result of an op that computes element by element, of `count` of them.
+  TermId byElement(mlir::Operation *op, llvm::ArrayRef<TermId> operands,
+                   int64_t count);
   TermId cast(TermId operand, mlir::Type type, mlir::Operation *op);
   /// lhs · rhs in `type`, of elements in the order of the shape.
   TermId product(const ProductShape &shape, TermId lhs, TermId rhs,

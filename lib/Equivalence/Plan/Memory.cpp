@@ -235,6 +235,23 @@ TermId Memory::read(const Place &place) {
   return terms.select(range, place.map);
 }
 
+std::optional<std::pair<TermId, int64_t>>
+Memory::findWhole(const Place &place) const {
+  auto found = arenas.find(place.space);
+  if (found == arenas.end() || place.begin >= place.end ||
+      !(place.map == IndexMap::dense(place.map.count())))
+    return std::nullopt;
+  auto at = found->second.upper_bound(place.begin);
+  if (at == found->second.begin())
+    return std::nullopt;
+  auto &[begin, entry] = *std::prev(at);
+  int64_t into = place.begin - begin;
+  if (place.end > entry.end || into % place.elementBytes != 0 ||
+      terms.get(entry.term).element != place.element)
+    return std::nullopt;
+  return std::pair(entry.term, entry.first + into / place.elementBytes);
+}
+
 SmallVector<Memory::Piece> Memory::list(plan::Space space, int64_t begin,
                                         int64_t end) const {
   SmallVector<Piece> pieces;

@@ -54,6 +54,9 @@ public:
   /// The elements at a place; undefined where nothing is known, or where other
   /// elements than of that type lie.
   TermId read(const Place &place);
+  /// What was written at once with what lies without gaps at a place, and the
+  /// number of the place's first element in it; none if it was several times.
+  std::optional<std::pair<TermId, int64_t>> findWhole(const Place &place) const;
   /// Writes a term there; an error (at `op`) where the bytes of a view have too
   /// many gaps to be told apart.
   mlir::LogicalResult write(const Place &place, TermId term,

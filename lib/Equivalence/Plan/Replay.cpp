@@ -266,6 +266,10 @@ LogicalResult PlanReplay::runSegment(plan::SegmentOp segment, bool inLoop) {
 /// and not just given.
 void PlanReplay::noteForeign(unsigned known) {
   for (ValueId id = known; id < terms.size() && !foreign; ++id) {
+    if (llvm::any_of(tried, [&](auto range) {
+          return range.first <= id && id < range.second;
+        }))
+      continue;
     ValueKind kind = terms.at(id).kind;
     if (kind == ValueKind::Computed || kind == ValueKind::Product ||
         kind == ValueKind::Cast)

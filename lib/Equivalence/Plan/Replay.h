@@ -48,6 +48,17 @@ private:
                                        llvm::ArrayRef<plan::ViewAttr> writes,
                                        std::optional<plan::ViewAttr> scratch);
   mlir::LogicalResult execute(plan::KernelOp kernel);
+  /// The results of a kernel on parts of what its arguments lie in, as parts of
+  /// what the local program computes of all of that; false if it is not that.
+  bool evaluateTile(mlir::func::FuncOp function,
+                    llvm::ArrayRef<plan::ViewAttr> views,
+                    llvm::ArrayRef<TermId> arguments,
+                    llvm::SmallVectorImpl<TermId> &results);
+  /// A function that computes element by element, on `count` elements instead
+  /// of the `part` that its types say.
+  void evaluateWhole(mlir::func::FuncOp function,
+                     llvm::ArrayRef<TermId> arguments, int64_t part,
+                     int64_t count, llvm::SmallVectorImpl<TermId> &results);
   mlir::LogicalResult execute(plan::CollectiveOp collective);
   mlir::LogicalResult execute(plan::CopyOp copy);
   mlir::LogicalResult execute(plan::FillOp fill);
@@ -121,6 +132,8 @@ private:
   mlir::Operation *command = nullptr; ///< that is being executed
   /// The first command that computes what the local program does not.
   mlir::Operation *foreign = nullptr;
+  /// Values that no command computes: what tiles are not parts of.
+  llvm::SmallVector<std::pair<ValueId, ValueId>> tried;
 };
 
 } // namespace accel::equivalence

@@ -1,9 +1,10 @@
 // Keeps states in the host's memory and brings each to the device where a
-// command needs it. In a body that needs any a stream of copies works ahead of
-// the computation: it fetches what the next command needs while this one
-// computes, and puts back what the last one has left. What the device holds at
-// once is bounded: when that many are there, the one that is needed again last
-// makes room for the next (Belady 1966).
+// command needs it: all of it, or the tile that the command is cut to. In a
+// body that needs any a stream of copies works ahead of the computation: it
+// fetches what the next command needs while this one computes, and puts back
+// what the last one has left. What the device holds at once is bounded: when
+// that many are there, the one that is needed again last makes room for the
+// next (Belady 1966).
 
 #include "CopyStream.h"
 
@@ -20,27 +21,30 @@ namespace accel::plan {
 #include "lib/Plan/Passes.h.inc"
 
 namespace {
-/// What a command of a body does with an offloaded state.
+/// What a command of a body does with an offloaded state, or a tile of one.
 struct Touch {
   bool reads = false, writes = false;
   bool fills = false; ///< writes all of it before it reads any
 };
 
 /// An op of a body, and the offloaded states that it touches: those of all of
-/// its commands, if it is a group of messages, which go together.
+/// its commands, if it is a group of messages, which go together. A state, or a
+/// tile of one, is named by its view where it lies.
 struct User : CopyStream::User {
   SmallVector<CommandOpInterface, 1> commands;
-  llvm::MapVector<BufferOp, Touch> states;
+  llvm::MapVector<ViewAttr, Touch> states;
 };
 
-/// A state from when it is fetched until it makes room.
+/// A state, or a tile of one, from when it is fetched until it makes room.
 struct Stay {
-  BufferOp state, staged;
+  ViewAttr state, staged;
+  Location loc;
   /// What its users wait for: that it is there or, where nothing is fetched,
   /// that there is room.
-  std::optional<size_t> ready;
+  std::optional<size_t> ready = {};
   bool isWritten = false;
-  llvm::MapVector<StringRef, size_t> last; ///< of each stream, the last user
+  /// Of each stream, the last user.
+  llvm::MapVector<StringRef, size_t> last = {};
 
   size_t getLastUse() const {
     size_t use = 0;
@@ -82,15 +86,16 @@ private:
   void findUsers();
   bool isAside();
   void stageAside();
-  BufferOp createStaged(BufferOp state);
+  ViewAttr createStaged(ViewAttr state);
   void serve(size_t number);
   void serveMoved(size_t number);
   void makeRoom(size_t number);
-  void fetch(size_t number, BufferOp state, Touch touch);
+  void leaveOverlapping(ViewAttr state);
+  void fetch(ViewAttr state, Touch touch);
   void leave(size_t which, bool isLast = false);
   size_t findOldest() const;
   std::optional<size_t> findVictim(size_t number) const;
-  size_t findNextUse(BufferOp state, size_t number) const;
+  size_t findNextUse(ViewAttr state, size_t number) const;
   bool isWhole(ViewAttr view) const {
     return view.isContiguous() && view.getOffset() == 0 &&
            view.getAxes().empty() &&
@@ -101,8 +106,12 @@ private:
     return origins.contains(buffer) ? buffer : BufferOp();
   }
   bool isMoved(Operation *op) const;
-  static ViewAttr getWhole(BufferOp buffer, ViewAttr like);
-  static void rename(Operation *op, BufferOp from, BufferOp to);
+  static bool isStagedAlone(Operation *op, ViewAttr view) {
+    auto tiles = op->getAttrOfType<ArrayAttr>(kTileAttr);
+    return tiles && llvm::is_contained(tiles, view.getBuffer());
+  }
+  ViewAttr getWhole(BufferOp buffer, ViewAttr like);
+  static void rename(Operation *op, ViewAttr from, ViewAttr to);
 
   BodyOp body;
   BufferTable &buffers;
@@ -110,9 +119,9 @@ private:
   size_t most;
   CopyStream copies;
   std::vector<User> users;
-  /// Of each state, the users that need it on the device, and a view of it.
-  llvm::DenseMap<Operation *, SmallVector<size_t>> uses;
-  llvm::DenseMap<Operation *, ViewAttr> kinds;
+  /// Of each state or tile, the users that need it on the device.
+  llvm::DenseMap<ViewAttr, SmallVector<size_t>> uses;
+  llvm::DenseMap<Operation *, ViewAttr> wholes; ///< of buffers, what names them
   SmallVector<Stay> staying;
 };
 } // namespace
@@ -143,11 +152,11 @@ void Offload::findUsers() {
       User &user = users.back();
       if (user.commands.empty() || user.commands.back() != command)
         user.commands.push_back(command);
-      Touch &touch = user.states[state];
+      bool isTile = isStagedAlone(command, view);
+      Touch &touch = user.states[isTile ? view : getWhole(state, view)];
       touch.reads |= access != Access::Write;
       touch.writes |= access != Access::Read;
-      touch.fills |= access == Access::Write && isWhole(view);
-      kinds.try_emplace(state, view);
+      touch.fills |= access == Access::Write && (isTile || isWhole(view));
     });
   });
   for (auto [number, user] : llvm::enumerate(users))
@@ -158,7 +167,7 @@ void Offload::findUsers() {
 
 /// The number of the first user behind one that needs a state; as many as there
 /// are users where none does.
-size_t Offload::findNextUse(BufferOp state, size_t number) const {
+size_t Offload::findNextUse(ViewAttr state, size_t number) const {
   ArrayRef<size_t> all = uses.find(state)->second;
   auto next = llvm::upper_bound(all, number);
   return next == all.end() ? users.size() : *next;
@@ -188,42 +197,53 @@ std::optional<size_t> Offload::findVictim(size_t number) const {
   return victim;
 }
 
-/// All of a buffer, in elements of those that a view is of.
+/// All of a buffer, in elements of the first view that was asked with.
 ViewAttr Offload::getWhole(BufferOp buffer, ViewAttr like) {
+  ViewAttr &whole = wholes[buffer];
+  if (whole)
+    return whole;
   SmallVector<int64_t> shape(like.getShape());
   int64_t count = int64_t(buffer.getBytes()) / like.getElementBytes();
   if (!like.isContiguous() || like.getNumElements() != count)
     shape = {count};
-  return ViewAttr::get(
-      buffer.getContext(), FlatSymbolRefAttr::get(buffer.getSymNameAttr()), 0,
-      {}, like.getElement(), shape, StridedView::contiguous(shape).strides);
+  return whole = ViewAttr::get(buffer.getContext(),
+                               FlatSymbolRefAttr::get(buffer.getSymNameAttr()),
+                               0, {}, like.getElement(), shape,
+                               StridedView::contiguous(shape).strides);
 }
 
-/// Everything in `op` that names one buffer names the other instead.
-void Offload::rename(Operation *op, BufferOp from, BufferOp to) {
-  auto old = FlatSymbolRefAttr::get(from.getSymNameAttr());
-  auto name = FlatSymbolRefAttr::get(to.getSymNameAttr());
+/// What `op` has of `from` it has of what is staged instead. Of a buffer it
+/// names either a tile or anything within all of it.
+void Offload::rename(Operation *op, ViewAttr from, ViewAttr to) {
+  bool isTile = isStagedAlone(op, from);
   AttrTypeReplacer replacer;
   replacer.addReplacement([&](ViewAttr view) -> std::optional<Attribute> {
-    if (view.getBuffer() != old)
+    if (view.getBuffer() != from.getBuffer())
       return std::nullopt;
-    return ViewAttr::get(view.getContext(), name, view.getOffset(),
+    if (isTile)
+      return to;
+    return ViewAttr::get(view.getContext(), to.getBuffer(), view.getOffset(),
                          view.getAxes(), view.getElement(), view.getShape(),
                          view.getStrides());
   });
   replacer.replaceElementsIn(op);
 }
 
-BufferOp Offload::createStaged(BufferOp state) {
-  OpBuilder builder(state->getContext());
-  auto [space, loc] = origins.find(state)->second;
-  BufferOp staged = BufferOp::create(
-      builder, loc, (state.getSymName() + ".staged").str(), Role::activation,
-      space, /*offset=*/-1, state.getBytes(),
-      /*slots=*/1, /*slot_stride=*/state.getBytes(), /*alias_of=*/nullptr,
-      /*value=*/nullptr, /*source=*/nullptr, /*part=*/nullptr);
+/// Bytes for a state, or for a tile of one alone.
+ViewAttr Offload::createStaged(ViewAttr state) {
+  BufferOp buffer = buffers.lookup(state);
+  OpBuilder builder(buffer->getContext());
+  auto [space, loc] = origins.find(buffer)->second;
+  int64_t bytes = state.getSpanBytes();
+  BufferOp staged =
+      BufferOp::create(builder, loc, (buffer.getSymName() + ".staged").str(),
+                       Role::activation, space, /*offset=*/-1, bytes,
+                       /*slots=*/1, /*slot_stride=*/bytes, /*alias_of=*/nullptr,
+                       /*value=*/nullptr, /*source=*/nullptr, /*part=*/nullptr);
   buffers.insert(staged);
-  return staged;
+  return ViewAttr::get(
+      builder.getContext(), FlatSymbolRefAttr::get(staged.getSymNameAttr()), 0,
+      {}, state.getElement(), state.getShape(), state.getStrides());
 }
 
 /// Whether what needs states is on a stream that waits for other bodies: a
@@ -242,9 +262,7 @@ bool Offload::isAside() {
 void Offload::stageAside() {
   for (User &user : users)
     for (auto &[state, touch] : user.states) {
-      BufferOp staged = createStaged(state);
-      ViewAttr kind = kinds.lookup(state);
-      ViewAttr host = getWhole(state, kind), device = getWhole(staged, kind);
+      ViewAttr host = state, device = createStaged(state);
       OpBuilder builder(user.op);
       auto copy = [&](ViewAttr from, ViewAttr to) {
         CopyOp::create(builder, user.op->getLoc(), from, to, user.stream)
@@ -257,22 +275,14 @@ void Offload::stageAside() {
       if (touch.writes)
         copy(device, host);
       for (CommandOpInterface command : user.commands)
-        rename(command, state, staged);
+        rename(command, host, device);
     }
 }
 
-void Offload::fetch(size_t number, BufferOp state, Touch touch) {
-  Stay stay;
-  stay.state = state;
-  stay.staged = createStaged(state);
-  if (touch.reads || !touch.fills) {
-    ViewAttr kind = kinds.lookup(state);
-    copies.add({{},
-                getWhole(state, kind),
-                getWhole(stay.staged, kind),
-                {},
-                state.getLoc()});
-  }
+void Offload::fetch(ViewAttr state, Touch touch) {
+  Stay stay{state, createStaged(state), buffers.lookup(state).getLoc()};
+  if (touch.reads || !touch.fills)
+    copies.add({{}, stay.state, stay.staged, {}, stay.loc});
   if (copies.size() > 0)
     stay.ready = copies.size() - 1;
   staying.push_back(std::move(stay));
@@ -298,6 +308,24 @@ void Offload::makeRoom(size_t number) {
   }
 }
 
+/// Bytes that are staged in one place are staged nowhere else: all of a state,
+/// and tiles of it, do not know of each other.
+void Offload::leaveOverlapping(ViewAttr state) {
+  auto overlaps = [&](ViewAttr other) {
+    int64_t begin = state.getOffset(), end = begin + state.getSpanBytes();
+    // Along the same axes both are the same rank's.
+    bool isApart = other.getAxes() == state.getAxes() &&
+                   (other.getOffset() >= end ||
+                    begin >= other.getOffset() + other.getSpanBytes());
+    return other.getBuffer() == state.getBuffer() && !isApart;
+  };
+  for (size_t which = 0; which < staying.size();)
+    if (overlaps(staying[which].state))
+      leave(which);
+    else
+      ++which;
+}
+
 /// Puts back what has been written, when all that touch it are done. What
 /// comes in its place waits for that, too; behind the last nothing comes.
 void Offload::leave(size_t which, bool isLast) {
@@ -305,25 +333,24 @@ void Offload::leave(size_t which, bool isLast) {
   staying.erase(staying.begin() + which);
   if (isLast && !stay.isWritten)
     return;
-  CopyStream::Transfer transfer{{}, {}, {}, {}, stay.state.getLoc()};
+  CopyStream::Transfer transfer{{}, {}, {}, {}, stay.loc};
   for (auto &[stream, user] : stay.last)
     transfer.behind.push_back(users[user]);
   if (stay.isWritten) {
-    ViewAttr kind = kinds.lookup(stay.state);
-    transfer.from = getWhole(stay.staged, kind);
-    transfer.to = getWhole(stay.state, kind);
+    transfer.from = stay.staged;
+    transfer.to = stay.state;
   }
   copies.add(std::move(transfer));
 }
 
 void Offload::serveMoved(size_t number) {
   User &user = users[number];
-  BufferOp state = user.states.begin()->first;
+  FlatSymbolRefAttr state = user.states.begin()->first.getBuffer();
   // What is there is read no more. The stream has to wait for the copy, and so
   // would those that are done with.
   for (size_t which = 0; which < staying.size();) {
     Stay &stay = staying[which];
-    if (stay.state == state)
+    if (stay.state.getBuffer() == state)
       stay.isWritten = false;
     else if (findNextUse(stay.state, number) != users.size()) {
       ++which;
@@ -343,8 +370,9 @@ void Offload::serve(size_t number) {
     auto isOf = [&, state = state](Stay &stay) { return stay.state == state; };
     auto found = llvm::find_if(staying, isOf);
     if (found == staying.end()) {
+      leaveOverlapping(state);
       makeRoom(number);
-      fetch(number, state, touch);
+      fetch(state, touch);
       found = std::prev(staying.end());
     }
     if (found->ready)
@@ -352,7 +380,7 @@ void Offload::serve(size_t number) {
     found->isWritten |= touch.writes;
     found->last[user.stream] = number;
     for (CommandOpInterface command : user.commands)
-      rename(command, state, found->staged);
+      rename(command, found->state, found->staged);
   }
   if (ready)
     copies.await(*ready, user);

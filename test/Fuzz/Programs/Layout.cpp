@@ -181,6 +181,12 @@ Layout fuzz::makeLayout(Random &random, Sizes sizes) {
     layout.settings.push_back(std::string("recompute=") +
                               more.pick({"full", "full", "full:uniform:2",
                                          "full:block:1", "m.*[02468]"}));
+  bool isStaged = llvm::any_of(layout.settings, [](const std::string &each) {
+    return each == "offload.optimizer=cpu" || each == "offload.parameters=cpu";
+  });
+  if (isStaged && more.chance(60))
+    layout.settings.push_back(std::string("offload.tile=") +
+                              more.pick({"2", "5", "16", "40"}));
   return layout;
 }
 

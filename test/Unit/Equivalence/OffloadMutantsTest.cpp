@@ -3,6 +3,7 @@
 // by a seed as of all plans.
 
 #include "PlanMutants.h"
+#include "dialects/Plan/Offloaded.h"
 
 using namespace mlir;
 using namespace accel;
@@ -97,6 +98,54 @@ const PlanSetting kOffloaded[] = {
      "1f1b",
      "cpu",
      {kWeightsInFile, kHost, kFolder}}};
+
+const std::string kTiles = "offload.tile=32";
+const PlanSetting kTiled[] = {
+    {"moments in tiles",
+     "",
+     "",
+     1,
+     0,
+     true,
+     "sequential",
+     "cpu",
+     {kHost, kTiles}},
+    {"ZeRO-1, tiles of what each rank updates",
+     "dp=2",
+     "",
+     2,
+     1,
+     true,
+     "sequential",
+     "cpu",
+     {kHost, "offload.tile=16", "offload.buffer_count=1"}},
+    {"ZeRO-3, all in tiles of shards, bf16",
+     "dp=2",
+     "bf16",
+     2,
+     3,
+     true,
+     "sequential",
+     "cpu",
+     {kWeights, kHost, "offload.tile=16"}},
+    {"two stages, weights in tiles",
+     "pp=2",
+     "",
+     4,
+     0,
+     true,
+     "1f1b",
+     "cpu",
+     {kWeights, kHost, kTiles, "offload.buffer_count=3"}},
+    {"tiles of a file",
+     "",
+     "",
+     2,
+     0,
+     true,
+     "sequential",
+     "cpu",
+     {kMomentsInFile, kFolder, kTiles}}};
 
 const std::string kKept = "offload.activations=cpu";
 const PlanSetting kActivations[] = {
@@ -230,6 +279,68 @@ protected:
     }
   }
 
+  /// Every mutant of what tiles add: each left out, each with a part of
+  /// another one, fetched from there, put back there, or read elsewhere.
+  void tryTiles(const PlanSetting &setting, MutantTally &tally) {
+    SCOPED_TRACE(setting.name);
+    OwningOpRef<ModuleOp> local, plan;
+    evaluate::TensorsByName expected;
+    ASSERT_NO_FATAL_FAILURE(makePlan(setting, local, plan, expected));
+    auto list = [](ModuleOp module) {
+      SmallVector<Operation *> ops;
+      module.walk([&](plan::CommandOpInterface op) {
+        if (op->hasAttr(plan::kTileAttr) ||
+            (isa<plan::CopyOp>(*op) && op.getStreamName() == "offload"))
+          ops.push_back(op);
+      });
+      return ops;
+    };
+    auto tryOne = [&](size_t number, const std::string &name, auto &&change) {
+      OwningOpRef<ModuleOp> mutant(plan->clone());
+      SmallVector<Operation *> ops = list(*mutant);
+      if (change(ops[number], ops))
+        count(*local, *mutant, expected, name, tally);
+    };
+    for (size_t number = 0; number < list(*plan).size(); ++number) {
+      Operation *op = list(*plan)[number];
+      if (auto copy = dyn_cast<plan::CopyOp>(op)) {
+        for (StringRef side : {"source", "target"})
+          tryOne(number, "wrong tile", [&](Operation *op, auto &ops) {
+            auto view = op->getAttrOfType<plan::ViewAttr>(side);
+            for (Operation *other : ops)
+              if (auto of = other->getAttrOfType<plan::ViewAttr>(side);
+                  of && of != view && of.getBuffer() == view.getBuffer() &&
+                  of.getTensorType() == view.getTensorType()) {
+                op->setAttr(side, of);
+                return true;
+              }
+            return false;
+          });
+        continue;
+      }
+      tryOne(number, "tile left out", [](Operation *op, auto &) {
+        op->erase();
+        return true;
+      });
+      size_t inputs = cast<plan::KernelOp>(op).getInputs().size();
+      for (size_t input = 0; input < inputs; ++input)
+        tryOne(number, "part of another tile", [&](Operation *op, auto &ops) {
+          auto kernel = cast<plan::KernelOp>(op);
+          for (Operation *each : ops) {
+            auto other = dyn_cast<plan::KernelOp>(each);
+            if (!other || other.getFunction() != kernel.getFunction() ||
+                other.getInputs()[input] == kernel.getInputs()[input])
+              continue;
+            SmallVector<Attribute> views(kernel.getInputs().getValue());
+            views[input] = other.getInputs()[input];
+            kernel.setInputsAttr(ArrayAttr::get(op->getContext(), views));
+            return true;
+          }
+          return false;
+        });
+    }
+  }
+
   /// Fewer places on the host than micro-batches in flight: one finds what
   /// another has left.
   void tryCopies(const PlanSetting &setting, MutantTally &tally) {
@@ -268,6 +379,26 @@ TEST_F(OffloadMutantsTest, RejectsMutantsOfOffload) {
     EXPECT_GE(tally.differing[change], 5) << change;
   tally = tryPlans(kOffloaded, 31);
   EXPECT_GE(tally.count(), 60);
+}
+
+TEST_F(OffloadMutantsTest, RejectsMutantsOfTiles) {
+  MutantTally tally;
+  for (const PlanSetting &setting : kTiled) {
+    int before = tally.count();
+    tryTiles(setting, tally);
+    EXPECT_GE(tally.count(), before + 20) << setting.name;
+    before = tally.count();
+    tryOffloaded(setting, tally);
+    EXPECT_GE(tally.count(), before + 40) << setting.name;
+  }
+  tally.print();
+  for (const char *change :
+       {"wrong tile", "tile left out", "part of another tile", "not fetched",
+        "not put back", "another state", "half", "fetched late", "read early",
+        "evicted early"})
+    EXPECT_GE(tally.differing[change], 5) << change;
+  tally = tryPlans(kTiled, 31);
+  EXPECT_GE(tally.count(), 30);
 }
 
 TEST_F(OffloadMutantsTest, RejectsMutantsOfOffloadedActivations) {
