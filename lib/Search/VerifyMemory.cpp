@@ -14,18 +14,23 @@ namespace accel::search {
 #include "lib/Search/Passes.h.inc"
 
 namespace {
-/// A budget, and how it is said.
+/// A budget, and how it is said. Of an arena that has what is offloaded,
+/// `elsewhere` is where else that could lie.
 struct Budget {
-  StringLiteral key, flag, wayOut;
+  StringLiteral key, flag, wayOut, elsewhere;
 };
 constexpr Budget kBudgets[] = {
     {kMemoryBudgetKey, "--memory-budget",
-     "--memory-budget looks for what fits where --recompute is left out"},
-    {kHostBudgetKey, "offload.host_budget",
-     "less of it is offloaded with a smaller offload.ratio, or to nvme"},
-    {kNvmeBudgetKey, "offload.nvme_budget",
-     "less of it is offloaded with a smaller offload.ratio, or to cpu"},
+     "--memory-budget looks for what fits where --recompute is left out", ""},
+    {kHostBudgetKey, "offload.host_budget", "", "nvme"},
+    {kNvmeBudgetKey, "offload.nvme_budget", "", "cpu"},
 };
+
+/// What has less of each role there.
+constexpr std::pair<StringLiteral, StringLiteral> kOffloads[] = {
+    {"moments", "a smaller offload.ratio"},
+    {"parameters", "--set offload.parameters=none"},
+    {"activations", "--set offload.activations=none"}};
 
 struct VerifyMemoryPass : impl::VerifyMemoryPassBase<VerifyMemoryPass> {
   using Base::Base;
@@ -68,6 +73,21 @@ struct VerifyMemoryPass : impl::VerifyMemoryPassBase<VerifyMemoryPass> {
           note << formatBytes(role.second) << " of " << role.first;
         });
     note << "; " << budget.wayOut;
+    if (budget.elsewhere.empty())
+      return failure();
+    SmallVector<StringRef> ways;
+    for (auto [name, way] : kOffloads)
+      if (llvm::any_of(roles, [&, name = name](const auto &role) {
+            return role.first == name && role.second > 0;
+          }))
+        ways.push_back(way);
+    note << "less of it is offloaded ";
+    if (!ways.empty()) {
+      note << "with ";
+      llvm::interleave(ways, note, " or ");
+      note << ", or ";
+    }
+    note << "to " << budget.elsewhere;
     return failure();
   }
 };

@@ -52,7 +52,7 @@ module attributes {accel.decisions = {host_budget = 64 : i64, memory_budget = 12
 
 module attributes {accel.decisions = {host_budget = 95 : i64, memory_budget = 128 : i64}} {
   // expected-error @below {{expected a plan of at most 95 B for each rank (offload.host_budget), found 96 B}}
-  // expected-note @below {{at its peak it has 64 B of activations; less of it is offloaded with a smaller offload.ratio, or to nvme}}
+  // expected-note @below {{at its peak it has 64 B of activations; less of it is offloaded with --set offload.activations=none, or to nvme}}
   plan.program @host stage 0 ranks 1 {
     plan.arena device 128 bytes
     plan.arena pinned 32 bytes
@@ -67,8 +67,12 @@ module attributes {accel.decisions = {host_budget = 95 : i64, memory_budget = 12
 
 module attributes {accel.decisions = {nvme_budget = 511 : i64}} {
   // expected-error @below {{expected a plan of at most 511 B for each rank (offload.nvme_budget), found 512 B}}
-  // expected-note @below {{less of it is offloaded with a smaller offload.ratio, or to cpu}}
+  // expected-note @below {{at its peak it has 256 B of moments, 256 B of parameters; less of it is offloaded with a smaller offload.ratio or --set offload.parameters=none, or to cpu}}
   plan.program @file stage 0 ranks 1 {
     plan.arena nvme 512 bytes
+    plan.buffer @m : state nvme at 0, 256 bytes source @m
+    plan.buffer @w : state nvme at 256, 256 bytes source @w
   }
+  nn.state moment @m : tensor<64xf32> = dense<0.0>
+  nn.state @w : tensor<64xf32> = dense<0.0>
 }
