@@ -104,7 +104,10 @@ struct TileUpdatesPass : impl::TileUpdatesPassBase<TileUpdatesPass> {
                          const BufferTable &buffers) {
     auto copy = dyn_cast<CopyOp>(*command);
     return isa<ReadOp>(*command) ||
-           (copy && !buffers.lookup(copy.getSource())->hasAttr(kOffloadedAttr));
+           (copy && copy.getTarget().getAxes().empty() &&
+            copy.getTarget().getSpanBytes() ==
+                int64_t(buffers.lookup(copy.getTarget()).getBytes()) &&
+            !buffers.lookup(copy.getSource())->hasAttr(kOffloadedAttr));
   }
 
   std::optional<Tiling> chooseRows(const KernelTiles &tiles,
