@@ -16,8 +16,9 @@ inline constexpr llvm::StringLiteral kOffloadedAttr = "plan.offloaded";
 /// Attribute of a kernel, from `plan-tile-updates` on: the buffers of offloaded
 /// states of which it touches a tile that is staged alone.
 inline constexpr llvm::StringLiteral kTileAttr = "plan.tile";
-/// Dictionary attribute of a kernel that touches more of offloaded states than
-/// a tile: `states`, their names, and `why` it could not be cut.
+/// Dictionary attribute of a command that touches more of offloaded states than
+/// a tile: `states`, their names, and `why` it could not be cut. Of other
+/// commands than kernels it stands where an update could have been.
 inline constexpr llvm::StringLiteral kStagedWholeAttr = "plan.staged_whole";
 
 /// Float attribute of a body: the part of its time, by the table of the target,

@@ -349,7 +349,7 @@ def TileUpdatesPass : Pass<"plan-tile-updates", "::mlir::ModuleOp"> {
     gradients' norm), which it may repeat. Where anything is summed over the state, or over its rows or columns (Adafactor's statistics,
     norms), where elements of a view lie apart, and where it writes elsewhere in what it
     reads, it stays one, and says why and of which states: `plan.staged_whole`, which `--report=commands` prints. What
-    such a kernel, or any other command of the body, needs all of is no other's tile.
+    such a kernel, or any other command of the body, needs all of is no other's tile, and it says so as well.
 
     Runs when kernels write where they read, so that a tile is staged once.
 

@@ -57,35 +57,35 @@ findWaiting(ProgramOp program) {
   return waiting;
 }
 
-/// Of each body the kernels that work on a tile of offloaded states, and those
-/// that touch more of some as a whole.
+/// Of each body the kernels that work on a tile of offloaded states, and what
+/// touches more of some as a whole.
 struct Tiled {
   StringRef body;
   int64_t tiles = 0;
-  SmallVector<KernelOp, 0> wholes;
+  SmallVector<Operation *, 0> wholes;
 };
 static SmallVector<Tiled> findTiled(ProgramOp program) {
   SmallVector<Tiled> all;
   for (auto body : program.getOps<BodyOp>()) {
     Tiled own{body.getSymName(), 0, {}};
-    for (auto kernel : body.getOps<KernelOp>()) {
-      own.tiles += kernel->hasAttr(kTileAttr);
-      if (kernel->hasAttr(kStagedWholeAttr))
-        own.wholes.push_back(kernel);
-    }
+    body.walk([&](CommandOpInterface command) {
+      own.tiles += command->hasAttr(kTileAttr);
+      if (command->hasAttr(kStagedWholeAttr))
+        own.wholes.push_back(command);
+    });
     if (own.tiles || !own.wholes.empty())
       all.push_back(std::move(own));
   }
   return all;
 }
 
-static StringRef getWhy(KernelOp kernel) {
-  return kernel->getAttrOfType<DictionaryAttr>(kStagedWholeAttr)
+static StringRef getWhy(Operation *command) {
+  return command->getAttrOfType<DictionaryAttr>(kStagedWholeAttr)
       .getAs<StringAttr>("why");
 }
 
-static auto listStates(KernelOp kernel) {
-  return kernel->getAttrOfType<DictionaryAttr>(kStagedWholeAttr)
+static auto listStates(Operation *command) {
+  return command->getAttrOfType<DictionaryAttr>(kStagedWholeAttr)
       .getAs<ArrayAttr>("states")
       .getAsValueRange<StringAttr>();
 }
@@ -96,13 +96,13 @@ static void printTiledJson(ProgramOp program, llvm::json::OStream &out) {
       out.attributeObject(own.body, [&] {
         out.attribute("tiles", own.tiles);
         out.attributeArray("whole", [&] {
-          for (KernelOp kernel : own.wholes)
+          for (Operation *command : own.wholes)
             out.object([&] {
               out.attributeArray("states", [&] {
-                for (StringRef state : listStates(kernel))
+                for (StringRef state : listStates(command))
                   out.value(state);
               });
-              out.attribute("why", getWhy(kernel));
+              out.attribute("why", getWhy(command));
             });
         });
       });
@@ -114,12 +114,12 @@ static void printTiledText(ProgramOp program, llvm::raw_ostream &os) {
     if (own.tiles)
       os << "@" << own.body << " works on " << own.tiles
          << " tiles of offloaded states (offload.tile), a kernel each\n";
-    for (KernelOp kernel : own.wholes) {
+    for (Operation *command : own.wholes) {
       os << "@" << own.body << " has all of ";
-      llvm::interleaveComma(listStates(kernel), os, [&](StringRef state) {
+      llvm::interleaveComma(listStates(command), os, [&](StringRef state) {
         os << "'" << state << "'";
       });
-      os << " on the device at once: " << getWhy(kernel) << "\n";
+      os << " on the device at once: " << getWhy(command) << "\n";
     }
   }
 }

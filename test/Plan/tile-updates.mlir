@@ -64,6 +64,7 @@
 // CHECK-COUNT-2: {plan.tile = [@o]}
 // CHECK-NEXT: plan.kernel @same(@m[20x12xf32]) -> @m[20x12xf32] rows 20{{$}}
 // CHECK-NEXT: plan.gemm @m[20x12xf32], @w[12x4xf32] -> @y[20x4xf32]
+// CHECK-SAME: {plan.staged_whole = {states = ["m"], why = "'plan.gemm' beside its update needs it so"}}
 // CHECK-NEXT: plan.copy @g[20x12xf32] -> @o[20x12xf32]
 
 // Sectors of a file that two tiles would share are one tile's: rows of 768 bytes in multiples

@@ -50,7 +50,7 @@ struct TileUpdatesPass : impl::TileUpdatesPassBase<TileUpdatesPass> {
   void runOnBody(BodyOp body, const BufferTable &buffers, const Target &chosen,
                  SymbolTable &symbols) {
     SmallVector<Update> updates;
-    llvm::DenseSet<BufferOp> wholes;
+    llvm::DenseMap<BufferOp, Operation *> wholes; ///< and who needs them so
     body.walk([&](CommandOpInterface command) {
       llvm::SetVector<BufferOp> states;
       int64_t count = 0;
@@ -79,14 +79,25 @@ struct TileUpdatesPass : impl::TileUpdatesPassBase<TileUpdatesPass> {
           return updates.push_back(std::move(update));
         explain(kernel, states, *obstacle);
       }
-      wholes.insert(states.begin(), states.end());
+      for (BufferOp state : states)
+        wholes.try_emplace(state, command);
     });
     // What needs all of a state has it there anyway.
+    llvm::MapVector<Operation *, llvm::SetVector<BufferOp>> others;
     llvm::erase_if(updates, [&](Update &update) {
-      update.states.remove_if(
-          [&](BufferOp state) { return wholes.contains(state); });
+      update.states.remove_if([&](BufferOp state) {
+        Operation *other = wholes.lookup(state);
+        if (other && !other->hasAttr(kStagedWholeAttr))
+          others[other].insert(state);
+        return other != nullptr;
+      });
       return update.states.empty();
     });
+    for (auto &[other, states] : others)
+      explain(other, states,
+              ("'" + other->getName().getStringRef() +
+               "' beside its update needs it so")
+                  .str());
     for (size_t first = 0; first < updates.size();) {
       size_t end = first + 1;
       while (end < updates.size() &&
@@ -138,13 +149,13 @@ struct TileUpdatesPass : impl::TileUpdatesPassBase<TileUpdatesPass> {
     return !writeElsewhere(kernels, buffers);
   }
 
-  void explain(KernelOp kernel, const llvm::SetVector<BufferOp> &states,
+  void explain(Operation *command, const llvm::SetVector<BufferOp> &states,
                StringRef why) {
     SmallVector<StringRef> names;
     for (BufferOp state : states)
       names.push_back(state.getSymName());
     Builder builder(&getContext());
-    kernel->setAttr(
+    command->setAttr(
         kStagedWholeAttr,
         builder.getDictionaryAttr(
             {builder.getNamedAttr("states", builder.getStrArrayAttr(names)),
