@@ -23,7 +23,7 @@ constexpr Budget kBudgets[] = {
     {kMemoryBudgetKey, "--memory-budget",
      "--memory-budget looks for what fits where --recompute is left out", ""},
     {kHostBudgetKey, "offload.host_budget", "", "nvme"},
-    {kNvmeBudgetKey, "offload.nvme_budget", "", "cpu"},
+    {kNvmeBudgetKey, "offload.nvme_budget", "", "the host"},
 };
 
 /// What has less of each role there.

@@ -67,7 +67,7 @@ module attributes {accel.decisions = {host_budget = 95 : i64, memory_budget = 12
 
 module attributes {accel.decisions = {nvme_budget = 511 : i64}} {
   // expected-error @below {{expected a plan of at most 511 B for each rank (offload.nvme_budget), found 512 B}}
-  // expected-note @below {{at its peak it has 256 B of moments, 256 B of parameters; less of it is offloaded with a smaller offload.ratio or --set offload.parameters=none, or to cpu}}
+  // expected-note @below {{at its peak it has 256 B of moments, 256 B of parameters; less of it is offloaded with a smaller offload.ratio or --set offload.parameters=none, or to the host}}
   plan.program @file stage 0 ranks 1 {
     plan.arena nvme 512 bytes
     plan.buffer @m : state nvme at 0, 256 bytes source @m
