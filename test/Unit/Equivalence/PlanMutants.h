@@ -75,6 +75,7 @@ struct PlanSetting {
   const char *schedule = "sequential";
   const char *target = "cpu";
   std::vector<std::string> settings = {};
+  const char *optimizer = "adamw";
 };
 
 /// Numbers of a state, by its shape: they differ between states.
@@ -145,7 +146,7 @@ protected:
     options.to = phase.str();
     options.train = setting.train;
     options.loss = setting.train ? "loss" : "";
-    options.optimizer = setting.train ? "adamw" : "";
+    options.optimizer = setting.train ? setting.optimizer : "";
     if (setting.train)
       options.settings = {"optimizer.lr=0.1", "gradient_clipping=0.5"};
     options.mesh = setting.mesh;
