@@ -24,7 +24,7 @@ Error Resolver::checkGroups() {
                 find("zero_stage")->origin.str() +
                 "): only there parameters are gathered again");
   if (const Resolved *once = find("zero.gather_once");
-      once && once->value == "true")
+      once && once->value != "false")
     return fail("expected 'zero.gather_once' false with " + what +
                 ": parameters that are gathered once a step need no second "
                 "copy");

@@ -260,7 +260,8 @@ Error Resolver::fillConfig() {
   for (const Resolved &one : config.resolved)
     if (findSetting(one.name)->reader == NamedSetting::Reader::Pass)
       config.ofPasses.emplace_back(one.name, one.value);
-  if (value("zero.gather_once") == "true" && value("zero_stage") != "3")
+  if (StringRef once = value("zero.gather_once");
+      (once == "true" || once == "auto") && value("zero_stage") != "3")
     return failAt(placeOf("zero.gather_once"),
                   "expected 'zero_stage=3' with 'zero.gather_once': only there "
                   "parameters are gathered");

@@ -41,7 +41,9 @@ static constexpr NamedSetting kSettings[] = {
     ofLayout("tp", "int>=1"),
     ofLayout("etp", "int>=1"),
     ofPass("zero_stage", "0,1,2,3", "how ranks share the states of a step"),
-    ofPass("zero.gather_once", "bool", "parameters are gathered once a step"),
+    ofPass(
+        "zero.gather_once", "true,false,auto",
+        "parameters are gathered once a step; auto: as memory_budget has it"),
     ofPass("zero.hpz_partition_size", "int>=1",
            "ranks that keep a second copy of the parameters between them"),
     ofPass("sequence_parallelism", "bool",

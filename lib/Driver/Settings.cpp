@@ -60,6 +60,15 @@ public:
         }) {}
   Into(std::string &option, StringLiteral words) : Into(option, words, words) {}
 
+  /// Whether weights are gathered once a step; auto: a budget decides.
+  Into(bool &option, bool &isOpen)
+      : expectation("true, false or auto"),
+        read([&option, &isOpen](StringRef text) {
+          option = text == "true";
+          isOpen = text == "auto";
+          return option || isOpen || text == "false";
+        }) {}
+
   /// A folder: acc-run is started in others than acc-opt.
   struct Path {};
   Into(std::string &option, Path)
@@ -117,7 +126,9 @@ static constexpr Row kRows[] = {
     {"zero_stage",
      [](PhaseOptions &o) -> Into { return o.place.shardStates.stage; }},
     {"zero.gather_once",
-     [](PhaseOptions &o) -> Into { return o.decide.gatherOnce; }},
+     [](PhaseOptions &o) -> Into {
+       return {o.decide.gatherOnce, o.fitMemory.gathersOpen};
+     }},
     {"zero.hpz_partition_size",
      [](PhaseOptions &o) -> Into { return o.place.annotate.secondary; }},
     {"sequence_parallelism",

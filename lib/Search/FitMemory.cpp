@@ -1,9 +1,12 @@
 // Chooses what is computed again to a budget of memory, and marks it.
 
+#include "Alternatives.h"
 #include "FitBudget.h"
 #include "InFlight.h"
+#include "StateChoices.h"
 
 #include "dialects/Accel/Accel.h"
+#include "dialects/Accel/Zero.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Cost/Decision.h"
 #include "lib/Cost/Machine.h"
@@ -52,7 +55,7 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
     if (failed(bytes))
       return signalPassFailure();
     func::FuncOp step = nn::findEntry(module, nn::EntryKind::step);
-    if (recompute != "auto" || !step)
+    if (!step || (recompute != "auto" && !gathersOpen))
       return;
     if (!trier.buildPlan) {
       module.emitError() << "expected the passes that split and plan the "
@@ -64,28 +67,159 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
       signalPassFailure();
   }
 
+  /// A setting of what is decided beside recomputation.
+  struct Way {
+    std::string value;
+    Attribute gathers; ///< of `accel.decisions`
+    double seconds;    ///< that it takes whatever is computed again
+  };
+  /// What fits of a way.
+  struct Solved {
+    std::optional<PolicyTable> table; ///< where recomputation is open
+    Fit fit;
+  };
+
+  SmallVector<Way> listWays(func::FuncOp step, const Layout &layout) {
+    auto decisions =
+        getOperation()->getAttrOfType<DictionaryAttr>(kDecisionsAttr);
+    std::optional<GatherSeconds> gathers;
+    if (gathersOpen)
+      gathers = weighGathers(step, layout.microBatches);
+    if (!gathers)
+      return {{"", decisions.get(kGathersDecision), 0}};
+    // Of equals the one that has less.
+    return {{"by unit", {}, gathers->byUnit},
+            {kGathersOnce.str(), StringAttr::get(&getContext(), kGathersOnce),
+             gathers->once}};
+  }
+
   LogicalResult choose(func::FuncOp step, const Layout &layout, int64_t bytes) {
     ModuleOp module = getOperation();
     parallel::RecomputeChoices choices(step);
+    SmallVector<Way> ways = listWays(step, layout);
+    if (recompute != "auto" && ways.size() == 1)
+      return success();
+    std::vector<std::optional<Solved>> solved(ways.size());
+    std::vector<std::optional<Trial::Stage>> least(ways.size());
+    auto solve = [&](size_t number) -> std::optional<double> {
+      cost::setDecision(module, kGathersDecision, ways[number].gathers);
+      auto found = recompute == "auto"
+                       ? fitWay(choices, layout, bytes, least[number])
+                       : holdWay(bytes, least[number]);
+      if (failed(found))
+        return std::nullopt;
+      solved[number] = std::move(*found);
+      return ways[number].seconds + getSeconds(*solved[number], layout);
+    };
+    AlternativeSearch search = searchAlternatives(
+        llvm::map_to_vector(ways, [](const Way &way) { return way.seconds; }),
+        solve);
+    if (!search.best) {
+      // As the step would be without a budget.
+      cost::setDecision(module, kGathersDecision, ways.front().gathers);
+      const Trial::Stage *fewest = nullptr;
+      for (const auto &each : least)
+        if (each && (!fewest || each->getBytes() < fewest->getBytes()))
+          fewest = &*each;
+      // Whoever plans it says why it cannot be; what --recompute says and does
+      // not fit, search-verify-memory refuses.
+      return fewest && recompute == "auto" ? refuse(*fewest, layout, bytes)
+                                           : success();
+    }
+    const Way &way = ways[*search.best];
+    const Solved &best = *solved[*search.best];
+    cost::setDecision(module, kGathersDecision, way.gathers);
+    if (best.table)
+      choices.mark(best.fit.policyOfLayer);
+    if (ways.size() > 1)
+      tellOfWays(step, layout, ways, search, solved, least);
+    if (best.table)
+      for (size_t stage = 0; stage < best.fit.counts.size(); ++stage)
+        tell(step, choices, *best.table, layout, best.fit, stage);
+    return success();
+  }
+
+  /// The least work that fits, as the module is decided; else fails, with the
+  /// least that something has. Fails without that where nobody can plan it.
+  FailureOr<Solved> fitWay(const parallel::RecomputeChoices &choices,
+                           const Layout &layout, int64_t bytes,
+                           std::optional<Trial::Stage> &fewest) {
+    ModuleOp module = getOperation();
     auto table = PolicyTable::measure(module, choices, layout, trier, bytes);
     if (failed(table))
-      return success(); // whoever plans it says why
+      return failure();
     auto fit = fitBudget(module, choices, *table, trier, bytes);
     if (failed(fit))
-      return success();
+      return failure();
     if (!fit->tooLarge.empty()) {
       auto least = findLeast(module, choices, *table, trier);
       if (failed(least))
-        return success();
+        return failure();
       // It is not far from any budget that it fits.
-      if (least->trial.getPeak() > bytes)
-        return refuse(least->trial.getLargest(), layout, bytes);
+      if (least->trial.getPeak() > bytes) {
+        fewest = least->trial.getLargest();
+        return failure();
+      }
       fit = std::move(least->fit);
     }
-    choices.mark(fit->policyOfLayer);
-    for (size_t stage = 0; stage < fit->counts.size(); ++stage)
-      tell(step, choices, *table, layout, *fit, stage);
-    return success();
+    return Solved{std::move(*table), std::move(*fit)};
+  }
+
+  /// The same where recomputation is not open: with the marks that there are.
+  FailureOr<Solved> holdWay(int64_t bytes,
+                            std::optional<Trial::Stage> &fewest) {
+    auto trial = tryPlan(getOperation(), trier, {}, Extent::Whole);
+    if (failed(trial))
+      return failure();
+    if (trial->getPeak() > bytes) {
+      fewest = trial->getLargest();
+      return failure();
+    }
+    Solved solved;
+    for (const Trial::Stage &stage : trial->stages)
+      solved.fit.bytes.push_back(stage.getBytes());
+    return solved;
+  }
+
+  /// Of what is computed again, of all stages as the gathers are.
+  static double getSeconds(const Solved &solved, const Layout &layout) {
+    double seconds = 0;
+    if (solved.table)
+      for (const PolicyCounts &counts : solved.fit.counts)
+        seconds += cost::getSeconds(solved.table->getWork(counts) *
+                                    double(layout.microBatches));
+    return seconds;
+  }
+
+  void tellOfWays(func::FuncOp step, const Layout &layout, ArrayRef<Way> ways,
+                  const AlternativeSearch &search,
+                  ArrayRef<std::optional<Solved>> solved,
+                  ArrayRef<std::optional<Trial::Stage>> least) {
+    StringRef reason = "the least time that fits --memory-budget";
+    tellOfGathersAgain(getOperation(), layout.microBatches, reason);
+    cost::Decision decision{"gathers in budget", "step", {}, {}, reason.str()};
+    for (auto [number, way] : llvm::enumerate(ways)) {
+      cost::Alternative told{way.value, search.costs[number], {}, ""};
+      if (solved[number]) {
+        told.bytes = solved[number]->fit.getPeak();
+        told.detail = llvm::formatv("{0:f1} us of them computed again",
+                                    1e6 * getSeconds(*solved[number], layout));
+      } else if (least[number]) {
+        told.bytes = least[number]->getBytes();
+        told.detail = "nothing fits: the least that it has";
+      } else if (!search.isSolved[number]) {
+        told.seconds = way.seconds;
+        told.detail = "not faster, whatever is computed again";
+      } else {
+        told.detail = "cannot be planned";
+      }
+      (number == *search.best ? decision.chosen
+                              : decision.others.emplace_back()) = told;
+    }
+    cost::tell(getOperation(), decision);
+    if (ways[*search.best].gathers)
+      step.emitRemark() << "sharded weights are gathered once a step, which "
+                           "fits the memory budget (zero.gather_once=auto)";
   }
 
   /// With the least that fits, of the stage that has most.

@@ -58,7 +58,13 @@ def FitMemoryPass : Pass<"search-fit-memory", "::mlir::ModuleOp"> {
     turn, of the whole program where it comes near the budget, and the next best until
     one fits. A remark says what was chosen.
 
-    With `recompute` other than `auto` nothing is chosen: the budget only holds. Without
+    With `gathers-open`, whether sharded weights are gathered once a step or by unit is
+    chosen with it: the lifetime whose gathers and recomputation take the least time
+    together. Each lifetime has a table of its own; one whose gathers alone take as long
+    as the best is not tried (`lib/Search/Alternatives.h`). `gathers` of
+    `accel.decisions` says what came out. Where it is not open, nothing of it is changed.
+
+    With `recompute` other than `auto` it stays, and the budget only holds. Without
     a budget the pass does nothing. Refuses a budget that nothing fits, with the least
     that something does.
 
@@ -72,7 +78,8 @@ def FitMemoryPass : Pass<"search-fit-memory", "::mlir::ModuleOp"> {
   let options = [Option<"budget", "budget", "std::string", "\"\"", "What a rank may take: bytes, 12GiB, or 80% of this machine's memory, shared by all ranks">,
                  Option<"hostBudget", "host-budget", "std::string", "\"\"", "What a rank may take of the host's memory, which the budget does not count then">,
                  Option<"nvmeBudget", "nvme-budget", "std::string", "\"\"", "What a rank may take of a file">,
-                 Option<"recompute", "recompute", "std::string", "\"auto\"", "What is computed again (--recompute); auto: what fits the budget">];
+                 Option<"recompute", "recompute", "std::string", "\"auto\"", "What is computed again (--recompute); auto: what fits the budget">,
+                 Option<"gathersOpen", "gathers-open", "bool", "false", "Whether sharded weights are gathered once a step or by unit is decided by the budget (zero.gather_once=auto)">];
 }
 
 def TraceFrontierPass : Pass<"search-trace-frontier", "::mlir::ModuleOp"> {

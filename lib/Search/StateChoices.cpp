@@ -87,7 +87,7 @@ static void tellOfUnits(ModuleOp module, ArrayRef<Gathering> gatherings) {
               times == 1 ? "kept from the forward to the backward"
                          : "freed behind each"};
     };
-    Decision decision{"gather unit", of, {}, {}, ""};
+    Decision decision{kGatherUnit.str(), of, {}, {}, ""};
     if (unit.times > 1) {
       decision.chosen = describe(unit.times, "twice a micro-batch");
       decision.others = {describe(1, "once a micro-batch")};
@@ -103,24 +103,46 @@ static void tellOfUnits(ModuleOp module, ArrayRef<Gathering> gatherings) {
   }
 }
 
+namespace {
+/// What gathers of a step take by either lifetime.
+struct GatherCosts {
+  GatherCosts(ArrayRef<Gathering> gatherings, int64_t microBatches) {
+    llvm::StringSet<> seen;
+    for (const Gathering &each : gatherings) {
+      double seconds = kLink.getSeconds(each.bytes);
+      byUnit += double(microBatches) * seconds;
+      largest = std::max(largest, each.bytes);
+      if (seen.insert(each.unit).second) {
+        once += seconds;
+        all += each.bytes;
+      }
+    }
+    units = int64_t(seen.size());
+  }
+
+  double byUnit = 0, once = 0;  ///< seconds
+  int64_t largest = 0, all = 0; ///< bytes
+  int64_t units = 0;
+};
+} // namespace
+
+std::optional<GatherSeconds> search::weighGathers(func::FuncOp step,
+                                                  int64_t microBatches) {
+  SmallVector<Gathering> gatherings = parallel::findGatherings(step);
+  if (gatherings.empty())
+    return std::nullopt;
+  GatherCosts costs(gatherings, microBatches);
+  return GatherSeconds{costs.byUnit, costs.once};
+}
+
 static void tellOfGathers(ModuleOp module, func::FuncOp step,
-                          int64_t microBatches) {
+                          int64_t microBatches, StringRef reason = {}) {
   SmallVector<Gathering> gatherings = parallel::findGatherings(step);
   if (gatherings.empty())
     return;
-  llvm::StringSet<> seen;
-  double byUnit = 0, once = 0;
-  int64_t largest = 0, all = 0;
-  for (const Gathering &each : gatherings) {
-    double seconds = kLink.getSeconds(each.bytes);
-    byUnit += double(microBatches) * seconds;
-    largest = std::max(largest, each.bytes);
-    if (seen.insert(each.unit).second) {
-      once += seconds;
-      all += each.bytes;
-    }
-  }
-  std::string units = count(int64_t(seen.size()), "unit", "units");
+  auto [byUnit, once, largest, all, number] =
+      GatherCosts(gatherings, microBatches);
+  std::string units = count(number, "unit", "units");
   Alternative ofUnits{
       "by unit", byUnit, largest,
       units + ", " + count(int64_t(gatherings.size()), "gather", "gathers") +
@@ -132,8 +154,9 @@ static void tellOfGathers(ModuleOp module, func::FuncOp step,
                       "step",
                       isOnce ? ofAll : ofUnits,
                       {isOnce ? ofUnits : ofAll},
-                      isOnce ? "zero.gather_once"
-                             : "zero_stage 3: memory before time"});
+                      !reason.empty() ? reason.str()
+                      : isOnce        ? "zero.gather_once"
+                                      : "zero_stage 3: memory before time"});
   if (!isOnce)
     tellOfUnits(module, gatherings);
 }
@@ -183,4 +206,18 @@ void search::tellOfStates(ModuleOp module, int64_t microBatches) {
     return;
   tellOfGathers(module, step, microBatches);
   tellOfAccumulators(module, microBatches);
+}
+
+void search::tellOfGathersAgain(ModuleOp module, int64_t microBatches,
+                                StringRef reason) {
+  func::FuncOp step = nn::findEntry(module, nn::EntryKind::step);
+  auto told = cost::readDecisions(module);
+  if (!cost::isAskedForDecisions(module) || !step || failed(told))
+    return;
+  cost::setDecision(module, cost::kConsideredKey,
+                    Builder(module.getContext()).getArrayAttr({}));
+  for (const Decision &decision : *told)
+    if (decision.name != kGathers && decision.name != kGatherUnit)
+      cost::tell(module, decision);
+  tellOfGathers(module, step, microBatches, reason);
 }

@@ -13,6 +13,6 @@ module attributes {accel.phase = "nn"} {
 }
 
 // TYPE: run-phases-settings.mlir:9:1: error: expected an integer as 'zero_stage', found 'all'
-// FLAG: error: expected true or false as 'zero.gather_once', found '1'
+// FLAG: error: expected true, false or auto as 'zero.gather_once', found '1'
 // RANGE: error: expected a ZeRO stage from 0 to 3, found 4
 // UNKNOWN: error: expected 'train' with 'set=zero_stge=2', which is no setting of a pass

@@ -36,6 +36,10 @@ TEST(Settings, ArePutWhereTheirPassReadsThem) {
   EXPECT_TRUE(options.decide.gatherOnce);
   EXPECT_FALSE(driver::applySetting(options, "zero.gather_once", "false"));
   EXPECT_FALSE(options.decide.gatherOnce);
+  EXPECT_FALSE(options.fitMemory.gathersOpen);
+  EXPECT_FALSE(driver::applySetting(options, "zero.gather_once", "auto"));
+  EXPECT_FALSE(options.decide.gatherOnce);
+  EXPECT_TRUE(options.fitMemory.gathersOpen);
   EXPECT_TRUE(options.place.splitWeights.vocabulary);
   EXPECT_FALSE(driver::applySetting(options, "tp.vocabulary", "false"));
   EXPECT_FALSE(options.place.splitWeights.vocabulary);
@@ -47,7 +51,7 @@ TEST(Settings, AreOfTheTypeThatTheirRowSays) {
   };
   EXPECT_EQ(wanted("zero_stage", "2"), "");
   EXPECT_EQ(wanted("zero_stage", "4"), "0, 1, 2 or 3");
-  EXPECT_EQ(wanted("zero.gather_once", "yes"), "true or false");
+  EXPECT_EQ(wanted("zero.gather_once", "yes"), "true, false or auto");
   EXPECT_EQ(wanted("dp_shard", "0"), "an integer of at least 1");
   EXPECT_EQ(wanted("dp_shard", "8"), "");
   EXPECT_EQ(wanted("optimizer.lr", "anything"), "");
