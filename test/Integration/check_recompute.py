@@ -10,7 +10,8 @@ in float32 the same bits, but for norms, whose terms may be added in another ord
 the backward is less with each policy, unless it says "=" in front, and the planned bytes are those
 allocated. "budget:N" stands for N memory budgets from the least that acc-opt names to what none
 takes: each is kept to, a larger one never does more work again, and one byte less than the least is
-refused. --flags are acc-opt's, for all. Prints what each keeps."""
+refused. With zero.gather_once=auto what is kept and the work are not compared, only the peak and the
+results. --flags are acc-opt's, for all. Prints what each keeps."""
 import argparse
 import json
 import pathlib
@@ -94,6 +95,9 @@ def main():
             policies += [policy] if not count else [
                 f"={name}{budget}" for budget in find_budgets(model, layout, int(count))]
         work = None
+        # Weights that are gathered once are kept, too, for which more may be computed again with more bytes:
+        # test/Search/check_gathers.py holds the time of both.
+        gathers_open = "zero.gather_once=auto" in layout.split()
         for policy in policies:
             may_keep_all = policy.startswith("=")
             policy = policy.removeprefix("=")
@@ -106,7 +110,7 @@ def main():
                 if peak > int(policy):
                     raise Failed(f"{layout}: expected at most {policy} bytes, found {peak}")
                 work = work_again(model, layout, model.flags)
-                if before is not None and work > before:
+                if before is not None and work > before and not gathers_open:
                     raise Failed(f"{layout}: expected no more work with {policy} bytes than with less, "
                                  f"found {work}, not {before}")
             model.flags = []
@@ -116,7 +120,7 @@ def main():
             if error > (0 if options.single else CLOSE) or norms > (1e-6 if options.single else CLOSE):
                 raise Failed(f"{what}: expected what no recomputation gives, found '{where}' off by "
                              f"{error:.1e}, {of} by {norms:.1e}")
-            if kept > most or (kept == most and not may_keep_all):
+            if not gathers_open and (kept > most or (kept == most and not may_keep_all)):
                 raise Failed(f"{what}: expected less than {most} bytes to be kept, found {kept}")
             print(f"  {policy}: keeps {kept}, differs by {error:.0e}, {norms:.0e}", flush=True)
 
