@@ -31,8 +31,8 @@ def NN_GeluKind : NN_Enum<"GeluKind", "exact (erf) or approximated by tanh",
     ["erf", "tanh"]>;
 def NN_GeluKindAttr : NN_EnumAttr<NN_GeluKind, "gelu_kind">;
 
-def NN_StateRole : NN_Enum<"StateRole", "what a state is for: a weight that is trained or frozen, the optimizer's running averages, a sum over micro-batches, a count of steps, what the model itself carries along, or, of a gradient that is compressed, what has been left out so far, and the factor to begin with",
-    ["parameter", "moment", "accumulator", "counter", "buffer", "residual", "factor"]>;
+def NN_StateRole : NN_Enum<"StateRole", "what a state is for: a weight that is trained or frozen, the optimizer's running averages, a sum over micro-batches, a count of steps, what the model itself carries along, or, of a gradient that is compressed, what has been left out so far, and the factor to begin with, or, of a loss that is scaled, the scale and what it follows from",
+    ["parameter", "moment", "accumulator", "counter", "buffer", "residual", "factor", "scaler"]>;
 def NN_StateRoleAttr : NN_EnumAttr<NN_StateRole, "role">;
 
 def NN_WriteKind : NN_Enum<"WriteKind", "when a state gets its new value: once, in the update, or from each micro-batch, combined with what it holds in any order",

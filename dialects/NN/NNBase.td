@@ -9,7 +9,7 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/SymbolInterfaces.td"
 
-def NN_Float : AnyTypeOf<[F64, F32, F16, BF16]>;
+def NN_Float : AnyTypeOf<[F64, F32, F16, BF16, F8E4M3FN, F8E5M2]>;
 def NN_Integer : AnyTypeOf<[I64, I32, I16, I8, UI8, I1]>;
 def NN_Index : AnyTypeOf<[I64, I32]>;
 def NN_Element : AnyTypeOf<[NN_Float, NN_Integer]>;

@@ -69,6 +69,16 @@ LogicalResult DropoutOp::inferReturnTypes(MLIRContext *,
   return inferSame(loc, adaptor.getOperands(), 0, types);
 }
 
+LogicalResult CastOp::verify() {
+  auto isFloat = [](Value value) {
+    return isa<FloatType>(getElementTypeOrSelf(value.getType()));
+  };
+  if (getSaturate() && !(isFloat(getInput()) && isFloat(getResult())))
+    return emitOpError() << "expected floats where it saturates, found "
+                         << getInput().getType() << " and " << getType();
+  return success();
+}
+
 OpFoldResult CastOp::fold(FoldAdaptor) {
   if (getInput().getType() == getType())
     return getInput();

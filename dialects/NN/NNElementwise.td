@@ -140,13 +140,20 @@ def NN_CastOp : NN_Op<"cast", [NN_Elementwise]> {
   let summary = "The same values in another element type";
   let description = [{
     Float to integer rounds towards zero; to i1 is `!= 0`; float to a narrower
-    float rounds to nearest, ties to even. A barrier for partial sums, except
-    to a wider float: that changes no number.
+    float rounds to nearest, ties to even, once. What is beyond the largest
+    number of the new type becomes infinity (NaN in f8E4M3FN, which has no
+    infinity); with `saturate` the largest, infinities too. NaN stays NaN. A
+    barrier for partial sums, except to a wider float: that changes no number.
+
+    ```mlir
+    %q = nn.cast %x {saturate} : (tensor<4x8xf32>) -> tensor<4x8xf8E4M3FN>
+    ```
   }];
-  let arguments = (ins NN_Tensor:$input);
+  let arguments = (ins NN_Tensor:$input, UnitAttr:$saturate);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
   let hasFolder = 1;
+  let hasVerifier = 1;
 }
 
 // Ten rounds of two multiplications and four other operations.

@@ -14,7 +14,11 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *context,
   if (lhs.getRank() < 2 || rhs.getRank() < 2)
     return emitOptionalError(loc, "expected matrices, found ", lhs, " and ",
                              rhs);
-  if (lhs.getElementType() != rhs.getElementType())
+  Type element = lhs.getElementType();
+  auto hasOctets = [](Type type) { return type.getIntOrFloatBitWidth() == 8; };
+  if (hasOctets(element) && hasOctets(rhs.getElementType()))
+    element = Float32Type::get(context);
+  else if (element != rhs.getElementType())
     return emitOptionalError(loc, "expected one element type, found ", lhs,
                              " and ", rhs);
   ArrayRef<int64_t> batch = lhs.getShape().drop_back(2);
@@ -34,7 +38,7 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *context,
                              " and ", k2);
   SmallVector<int64_t> shape(batch);
   shape.append({m, n});
-  types.push_back(RankedTensorType::get(shape, lhs.getElementType()));
+  types.push_back(RankedTensorType::get(shape, element));
   return success();
 }
 

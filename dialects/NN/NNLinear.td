@@ -11,9 +11,11 @@ def NN_MatmulOp : NN_InferredOp<"matmul"> {
     lhs is [b…, M, K] ([b…, K, M] with `transpose_lhs`), rhs [b…, K, N] or
     [K, N] ([…, N, K] with `transpose_rhs`): rhs either has lhs's batch
     dimensions or none. result is [b…, M, N]. Sums are at least as wide as f32.
+    Operands of the 8-bit types may be of two of them, and give f32.
 
     ```mlir
     %y = nn.matmul %x, %w {transpose_rhs} : (tensor<4x8x16xf32>, tensor<32x16xf32>) -> tensor<4x8x32xf32>
+    %z = nn.matmul %g, %w : (tensor<4x8xf8E5M2>, tensor<8x16xf8E4M3FN>) -> tensor<4x16xf32>
     ```
   }];
   let arguments = (ins NN_FloatTensor:$lhs, NN_FloatTensor:$rhs,

@@ -5,42 +5,28 @@
 
 #include "mlir/IR/BuiltinAttributeInterfaces.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
-#include "llvm/Support/Endian.h"
+#include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace accel;
-namespace endian = llvm::support::endian;
 
 //===----------------------------------------------------------------------===//
 // Rounding
 //===----------------------------------------------------------------------===//
 
-/// Rounds to a binary format of `digits` significant bits whose smallest
-/// positive value is 2^`smallest` and whose largest finite one is `largest`.
-/// Scaling by powers of two is exact, so that this rounds once.
-static double roundToFormat(double value, int digits, int smallest,
-                            double largest) {
-  if (!std::isfinite(value) || value == 0)
-    return value;
-  int exponent;
-  std::frexp(value, &exponent); // |value| in [2^(exponent-1), 2^exponent)
-  int unit = std::max(exponent - digits, smallest);
-  double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -unit)), unit);
-  if (std::abs(rounded) > largest)
-    return std::copysign(INFINITY, value);
-  return rounded;
+const rt::NumberFormat &accel::getNumberFormat(Type type) {
+  return *llvm::TypeSwitch<Type, const rt::NumberFormat *>(type)
+              .Case<Float64Type>([](Type) { return &rt::kF64; })
+              .Case<Float32Type>([](Type) { return &rt::kF32; })
+              .Case<Float16Type>([](Type) { return &rt::kF16; })
+              .Case<BFloat16Type>([](Type) { return &rt::kBF16; })
+              .Case<Float8E4M3FNType>([](Type) { return &rt::kF8E4M3FN; })
+              .Case<Float8E5M2Type>([](Type) { return &rt::kF8E5M2; });
 }
 
 double accel::roundToType(double value, Type type) {
-  if (type.isF64())
-    return value;
-  if (type.isF32())
-    return static_cast<float>(value);
-  if (type.isF16())
-    return roundToFormat(value, 11, -24, 65504.0);
-  assert(type.isBF16() && "a float type of nn");
-  return roundToFormat(value, 8, -133, 0x1.FEp127);
+  return rt::roundToNumber(getNumberFormat(type), value);
 }
 
 int64_t accel::wrapToType(int64_t value, Type type) {
@@ -56,83 +42,24 @@ int64_t accel::wrapToType(int64_t value, Type type) {
 // Bytes
 //===----------------------------------------------------------------------===//
 
-/// The bits of a value that f16 represents exactly.
-static uint16_t encodeHalf(double value) {
-  uint16_t sign = std::signbit(value) ? 0x8000 : 0;
-  if (std::isnan(value))
-    return sign | 0x7E00;
-  if (std::isinf(value))
-    return sign | 0x7C00;
-  double magnitude = std::abs(value);
-  if (magnitude < 0x1p-14) // zero and subnormals: multiples of 2^-24
-    return sign | static_cast<uint16_t>(std::ldexp(magnitude, 24));
-  int exponent;
-  double fraction = std::frexp(magnitude, &exponent);
-  return sign | ((exponent + 14) << 10) |
-         (static_cast<uint16_t>(std::ldexp(fraction, 11)) & 0x3FF);
-}
-
-static double decodeHalf(uint16_t bits) {
-  double sign = bits & 0x8000 ? -1.0 : 1.0;
-  int exponent = (bits >> 10) & 0x1F, fraction = bits & 0x3FF;
-  if (exponent == 0x1F)
-    return fraction ? NAN : sign * INFINITY;
-  if (exponent == 0)
-    return sign * std::ldexp(fraction, -24);
-  return sign * std::ldexp(fraction + 0x400, exponent - 25);
-}
-
-static float floatFromBits(uint32_t bits) {
-  float value;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
-}
-
-static uint32_t bitsOfFloat(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  return bits;
-}
-
 static int64_t elementBytes(Type type) {
   return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
 }
 
-static double readFloat(const char *at, Type type) {
-  if (type.isF64()) {
-    uint64_t bits = endian::read64le(at);
-    double value;
-    std::memcpy(&value, &bits, sizeof(value));
-    return value;
-  }
-  if (type.isF32())
-    return floatFromBits(endian::read32le(at));
-  uint16_t bits = endian::read16le(at);
-  return type.isF16() ? decodeHalf(bits)
-                      : floatFromBits(static_cast<uint32_t>(bits) << 16);
+static uint64_t readBits(const char *at, int64_t bytes) {
+  uint64_t bits = 0;
+  for (int64_t byte = 0; byte < bytes; ++byte)
+    bits |= static_cast<uint64_t>(static_cast<uint8_t>(at[byte])) << (8 * byte);
+  return bits;
 }
 
-static void writeFloat(char *at, double value, Type type) {
-  if (type.isF64()) {
-    uint64_t bits;
-    std::memcpy(&bits, &value, sizeof(bits));
-    endian::write64le(at, bits);
-  } else if (type.isF32()) {
-    endian::write32le(at, bitsOfFloat(static_cast<float>(value)));
-  } else if (type.isF16()) {
-    endian::write16le(at, encodeHalf(roundToType(value, type)));
-  } else {
-    uint32_t bits = bitsOfFloat(static_cast<float>(roundToType(value, type)));
-    // A NaN whose set bits are all in the lower half would become infinity.
-    endian::write16le(at, std::isnan(value) ? 0x7FC0 : bits >> 16);
-  }
+static void writeBits(char *at, uint64_t bits, int64_t bytes) {
+  for (int64_t byte = 0; byte < bytes; ++byte)
+    *at++ = static_cast<char>(bits >> (8 * byte));
 }
 
 static int64_t readInt(const char *at, Type type) {
-  uint64_t bits = 0;
-  int64_t bytes = elementBytes(type);
-  for (int64_t byte = 0; byte < bytes; ++byte)
-    bits |= static_cast<uint64_t>(static_cast<uint8_t>(at[byte])) << (8 * byte);
+  uint64_t bits = readBits(at, elementBytes(type));
   if (type.isInteger(1))
     return bits != 0;
   return wrapToType(static_cast<int64_t>(bits), type);
@@ -145,8 +72,9 @@ Tensor Tensor::fromBytes(RankedTensorType type, ArrayRef<char> bytes) {
          "bytes of another size than the tensor's");
   const char *at = bytes.data();
   if (tensor.isFloat()) {
+    const rt::NumberFormat &format = getNumberFormat(tensor.element);
     for (double &value : *tensor.floatData) {
-      value = readFloat(at, tensor.element);
+      value = rt::decodeNumber(format, readBits(at, size));
       at += size;
     }
     return tensor;
@@ -166,15 +94,17 @@ void Tensor::toBytes(MutableArrayRef<char> bytes) const {
          "bytes of another size than the tensor's");
   char *at = bytes.data();
   if (isFloat()) {
+    const rt::NumberFormat &format = getNumberFormat(element);
     for (double value : *floatData) {
-      writeFloat(at, value, element);
+      writeBits(at, rt::encodeNumber(format, value), size);
       at += size;
     }
     return;
   }
-  for (int64_t value : *intData)
-    for (int64_t byte = 0; byte < size; ++byte)
-      *at++ = static_cast<char>(static_cast<uint64_t>(value) >> (8 * byte));
+  for (int64_t value : *intData) {
+    writeBits(at, static_cast<uint64_t>(value), size);
+    at += size;
+  }
 }
 
 //===----------------------------------------------------------------------===//

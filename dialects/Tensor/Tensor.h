@@ -4,6 +4,7 @@
 #ifndef ACCEL_DIALECTS_TENSOR_TENSOR_H
 #define ACCEL_DIALECTS_TENSOR_TENSOR_H
 
+#include "accel-rt/NumberFormat.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -14,8 +15,11 @@
 
 namespace accel {
 
-/// `value` rounded to the nearest of `type` (f64, f32, f16, bf16), ties to
-/// even; beyond the largest, infinity.
+/// What is known of a type of floats that tensors have: f64, f32, f16, bf16,
+/// f8E4M3FN or f8E5M2.
+const rt::NumberFormat &getNumberFormat(mlir::Type type);
+
+/// `value` rounded to the nearest of such a type, ties to even.
 double roundToType(double value, mlir::Type type);
 
 /// `value` reduced to the range of an integer type of up to 64 bits: sign- or

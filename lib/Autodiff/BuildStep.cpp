@@ -37,7 +37,7 @@ struct NewState {
   std::string name;
   RankedTensorType type;
   int64_t chunk = 0;
-  double first = 0;           ///< of all elements
+  double first = 0;           ///< of all elements; whole, of integers
   nn::StateOp like = nullptr; ///< begins as this one, where there is one
 };
 
@@ -54,7 +54,8 @@ class StepBuilder {
 public:
   StepBuilder(ModuleOp module, func::FuncOp entry, const UpdateRule &rule)
       : module(module), entry(entry), rule(rule), builder(module.getContext()),
-        symbols(module), evaluatesAverages(rule.evaluatesAverages) {}
+        symbols(module), evaluatesAverages(rule.evaluatesAverages),
+        scaler(rule.scaler) {}
 
   LogicalResult run(StringRef lossSpec, ArrayRef<std::string> trainable,
                     ArrayRef<std::string> frozen, bool emitGradients);
@@ -64,7 +65,10 @@ private:
                                           nn::StateRole role);
   void keepOnly(Value loss);
   LogicalResult markGradients(Value loss);
-  Value buildNorm(Type element);
+  Value sumOver(const NNBuilder &build, ArrayRef<Value> gradients, Type element,
+                llvm::function_ref<Value(Value)> termOf);
+  LogicalResult addScaler();
+  void unscale();
   LogicalResult addOptimizerStates(MutableArrayRef<Updating> parameters);
   LogicalResult addAverages(MutableArrayRef<Updating> parameters);
   Value buildAverage(const NNBuilder &build, const Updating &each,
@@ -94,8 +98,12 @@ private:
   SmallVector<Trained> trained;
   /// Marked gradients of `trained`; null where the loss does not depend on it.
   SmallVector<Value> gradients;
+  LossScaler scaler;
+  SmallVector<Write> scaling; ///< the scaler's states; none without one
+  Value overflows;            ///< whether a gradient is not finite; with one
   SmallVector<Value> results;
   SmallVector<DictionaryAttr> resultAttributes;
+  SmallVector<StringRef> reported; ///< names of results, as kStepReports
 };
 
 } // namespace
@@ -113,8 +121,10 @@ FailureOr<SmallVector<Write>> StepBuilder::addStates(ArrayRef<NewState> wanted,
   for (auto &[name, type, chunk, first, like] : wanted) {
     Type element = type.getElementType();
     TypedAttr value = builder.getZeroAttr(element);
-    if (first != 0)
+    if (first != 0 && isa<FloatType>(element))
       value = builder.getFloatAttr(element, first);
+    else if (first != 0)
+      value = builder.getIntegerAttr(element, static_cast<int64_t>(first));
     if (Operation *other = symbols.lookup(name))
       return other->emitError()
              << "expected no symbol '" << name
@@ -159,8 +169,12 @@ LogicalResult StepBuilder::markGradients(Value loss) {
   SmallVector<Value> parameters;
   for (const Trained &each : trained)
     parameters.push_back(each.argument);
+  Value scaled = loss;
+  if (!scaling.empty())
+    scaled = scaler.scaleLoss({builder, named("loss scale")}, loss,
+                              scaling.front().old);
   FailureOr<SmallVector<Value>> found =
-      differentiate(builder, loss, parameters);
+      differentiate(builder, scaled, parameters);
   if (failed(found))
     return failure();
   gradients = *found;
@@ -217,32 +231,55 @@ void StepBuilder::addGradient(nn::StateOp state, Value gradient) {
   }
 }
 
-/// The sum of squares of all elements of `gradients`, in `element`. Rows are
-/// summed before they are added up, so that kernels have rows.
-static Value buildSumOfSquares(const NNBuilder &build,
-                               ArrayRef<Value> gradients, Type element) {
+/// The sum of the terms of all elements of gradients, in `element`. Rows are
+/// summed before they are added up, so that kernels have rows; each chunk of a
+/// pipeline adds up its own.
+Value StepBuilder::sumOver(const NNBuilder &build, ArrayRef<Value> gradients,
+                           Type element,
+                           llvm::function_ref<Value(Value)> termOf) {
+  std::map<int64_t, Value> ofChunk;
+  for (auto [each, gradient] : llvm::zip_equal(trained, gradients))
+    if (gradient) {
+      Value terms = build.cast(termOf(gradient), element);
+      Value total = build.sumFrom(build.sumFrom(terms, 1), 0);
+      Value &sum = ofChunk[each.state.getChunk()];
+      sum = sum ? build.add(sum, total) : total;
+    }
   Value sum;
-  for (Value gradient : gradients) {
-    Value squares = build.cast(build.mul(gradient, gradient), element);
-    Value total = build.sumFrom(build.sumFrom(squares, 1), 0);
-    sum = sum ? build.add(sum, total) : total;
-  }
+  for (auto &[chunk, own] : ofChunk)
+    sum = sum ? build.add(sum, own) : own;
   return sum;
 }
 
-Value StepBuilder::buildNorm(Type element) {
-  // Each chunk of a pipeline adds up its own.
-  std::map<int64_t, SmallVector<Value>> present;
-  for (auto [each, gradient] : llvm::zip(trained, gradients))
+LogicalResult StepBuilder::addScaler() {
+  if (rule.scaler.kind == ScalerKind::None)
+    return success();
+  std::vector<NewState> wanted;
+  for (const LossScaler::State &state : scaler.getStates())
+    wanted.push_back(
+        {state.name.str(),
+         RankedTensorType::get({}, state.isScale ? Type(builder.getF32Type())
+                                                 : builder.getI64Type()),
+         /*chunk=*/0, state.first});
+  auto added = addStates(wanted, nn::StateRole::scaler);
+  if (succeeded(added))
+    scaling = *added;
+  return added;
+}
+
+/// Gradients as they are without the scale. Whether one is not finite is asked
+/// of them as they were; of each element times zero the sum is zero, or NaN.
+void StepBuilder::unscale() {
+  NNBuilder build{builder, named("loss scale")};
+  Type element = NNBuilder::typeOf(trained.front().argument).getElementType();
+  overflows = build.make<nn::NotOp>(
+      build.isFinite(sumOver(build, gradients, element, [&](Value gradient) {
+        return build.scale(gradient, 0);
+      })));
+  Value inverse = scaler.getInverse(build, scaling.front().old);
+  for (Value &gradient : gradients)
     if (gradient)
-      present[each.state.getChunk()].push_back(gradient);
-  NNBuilder build{builder, named("gradient norm")};
-  Value squares;
-  for (auto &[chunk, own] : present) {
-    Value sum = buildSumOfSquares(build, own, element);
-    squares = squares ? build.add(squares, sum) : sum;
-  }
-  return build.sqrt(squares);
+      gradient = build.mul(gradient, build.like(inverse, gradient));
 }
 
 /// Declares what the optimizers keep, all states of a name one after another.
@@ -363,20 +400,38 @@ Value buildIsDone(const NNBuilder &build, Value verdict) {
                        buildVerdictConstant(build, Verdict::Done));
 }
 
-/// A step without a finite loss and norm has failed: nothing here would make
-/// the next one better.
+/// A step without a finite loss and norm has failed: nothing would make the
+/// next one better, but for a smaller scale of the loss.
 Value StepBuilder::buildVerdict(const NNBuilder &build, Value loss,
                                 Value norm) {
-  return build.select(
+  Value failed = buildVerdictConstant(build, Verdict::Failed);
+  Value verdict = build.select(
       build.make<nn::AndOp>(build.isFinite(norm), build.isFinite(loss)),
-      buildVerdictConstant(build, Verdict::Done),
-      buildVerdictConstant(build, Verdict::Failed));
+      buildVerdictConstant(build, Verdict::Done), failed);
+  if (scaling.empty())
+    return verdict;
+  SmallVector<Value> states;
+  for (const Write &write : scaling)
+    states.push_back(write.old);
+  LossScaler::Updated updated = scaler.update(build, states, overflows);
+  for (auto [write, value] : llvm::zip_equal(scaling, updated.states))
+    write.value = value;
+  Value skipped = buildVerdictConstant(build, Verdict::Skipped);
+  if (updated.givesUp)
+    skipped = build.select(updated.givesUp, failed, skipped);
+  return build.select(overflows, skipped, verdict);
 }
 
 LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   NNBuilder build{builder, named("update")};
   Type element = NNBuilder::typeOf(loss).getElementType();
-  Value norm = buildNorm(element);
+  if (!scaling.empty())
+    unscale();
+  NNBuilder ofNorm{builder, named("gradient norm")};
+  Value norm =
+      ofNorm.sqrt(sumOver(ofNorm, gradients, element, [&](Value gradient) {
+        return ofNorm.mul(gradient, gradient);
+      }));
   Value verdict = buildVerdict({builder, named("verdict")}, loss, norm);
   Value isDone = buildIsDone(build, verdict);
   Value clip;
@@ -432,10 +487,14 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
           each.average.old);
   }
 
-  Value rate = build.cast(schedules.getRate(), element),
-        reports[] = {loss, norm, rate, verdict};
-  for (auto [name, value] : llvm::zip_equal(kStepReports, reports))
+  SmallVector<Value> reports{loss, norm,
+                             build.cast(schedules.getRate(), element), verdict};
+  if (!scaling.empty())
+    reports.push_back(build.cast(scaling.front().old, element));
+  for (auto [name, value] : llvm::zip(kStepReports, reports)) {
     addResult(value, name);
+    reported.push_back(name);
+  }
   for (auto [each, gradient] : llvm::zip(trained, gradients))
     if (emitGradients)
       addGradient(each.state,
@@ -460,10 +519,12 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   });
   for (Write &write : ofOptimizers)
     addWrite(write.state, write.value);
-  addWrite(symbols.lookup<nn::StateOp>(kUpdateCounterName),
-           build.select(isDone, next, updates));
+  Value count = build.select(isDone, next, updates);
   Value isFailed = build.compare(nn::ComparePredicate::eq, verdict,
                                  buildVerdictConstant(build, Verdict::Failed));
+  for (Write &write : scaling) // last but for the counters, as arguments
+    addWrite(write.state, build.select(isFailed, write.old, write.value));
+  addWrite(symbols.lookup<nn::StateOp>(kUpdateCounterName), count);
   addWrite(symbols.lookup<nn::StateOp>(kCallCounterName),
            build.select(isFailed, calls, build.add(calls, build.i64(1))));
   return success();
@@ -480,9 +541,7 @@ void StepBuilder::finish() {
   nn::setEntryKind(entry, nn::EntryKind::step);
   if (evaluatesAverages)
     readAverages();
-  module->setAttr(kReportsAttr,
-                  builder.getStrArrayAttr(
-                      llvm::to_vector_of<StringRef>(ArrayRef(kStepReports))));
+  module->setAttr(kReportsAttr, builder.getStrArrayAttr(reported));
   if (rule.seed != 0)
     module->setAttr(kSeedAttr, builder.getI64IntegerAttr(rule.seed));
 }
@@ -516,6 +575,8 @@ LogicalResult StepBuilder::run(StringRef lossSpec,
     return failure();
   updates = counters->front().old;
   calls = counters->back().old;
+  if (failed(addScaler()))
+    return failure();
   expandDropout(entry, calls, rule.seed);
   builder.setInsertionPoint(entry.getBody().front().getTerminator());
   // Dropout may have replaced it.

@@ -24,7 +24,7 @@ struct TrainOptions {
   bool rowMask = false; ///< `--row-mask`: the step takes a mask of rows
   bool factors = false; ///< `comm_hook=power_sgd`
   FactorGradientsPassOptions factor;
-  std::string mixedPrecision; ///< "" or "bf16"
+  std::string mixedPrecision; ///< "", "bf16" or "fp16"
   /// `--allow-folded`: parameters that the exporter folded are held constant.
   bool allowFolded = false;
 };
@@ -39,9 +39,10 @@ void buildTrainPipeline(mlir::OpPassManager &pm, const TrainOptions &options);
 
 /// The name of the function that is a training step.
 inline constexpr llvm::StringLiteral kStepName = "step";
-/// What nn-build-step has the step report, in this order.
-inline constexpr llvm::StringLiteral kStepReports[] = {"loss", "grad_norm",
-                                                       "lr", "verdict"};
+/// What nn-build-step has the step report, in this order; the last where its
+/// loss is scaled.
+inline constexpr llvm::StringLiteral kStepReports[] = {
+    "loss", "grad_norm", "lr", "verdict", "loss_scale"};
 /// The states that count, i64 scalars: updates, by which biases are corrected
 /// and rates follow schedules, and calls, by which data and random numbers go
 /// on. A step that is skipped is a call and no update.

@@ -71,8 +71,9 @@ Error accel::autodiff::checkTrainOptions(const TrainOptions &options) {
   auto add = [&](Error error) {
     errors = joinErrors(std::move(errors), std::move(error));
   };
-  if (!options.mixedPrecision.empty() && options.mixedPrecision != "bf16")
-    add(fail("expected --mixed-precision=bf16, found '" +
+  if (!options.mixedPrecision.empty() && options.mixedPrecision != "bf16" &&
+      options.mixedPrecision != "fp16")
+    add(fail("expected --mixed-precision=bf16 or fp16, found '" +
              options.mixedPrecision + "'"));
   if (!options.enabled)
     return errors;

@@ -79,7 +79,7 @@ autodiff::chooseTrained(ModuleOp module, func::FuncOp entry,
              << "expected a parameter of f32 or f64 to train, found '"
              << state.getSymName() << "' of type " << argument.getType()
              << ": export the model in float32 (model.float()) and use "
-                "--mixed-precision=bf16, or leave it as it is by "
+                "--mixed-precision, or leave it as it is by "
                 "--frozen=PATTERN";
     trained.push_back({state, argument, {}});
   }

@@ -128,6 +128,11 @@ static bool isOfSchedule(StringRef name) {
          (name == "type" || isScheduleKey(name));
 }
 
+/// The key without `scaler.`; empty for other keys.
+static StringRef ofScaler(StringRef key) {
+  return key.consume_front("scaler.") ? key : "";
+}
+
 static const Key *findKey(StringRef name) {
   const Key *found =
       find_if(kKeys, [&](const Key &key) { return key.name == name; });
@@ -144,6 +149,8 @@ static std::string suggestKey(StringRef name) {
   for (const Key &key : kKeys)
     keys.push_back(key.name.str());
   keys.emplace_back("scheduler.type");
+  for (StringRef key : scalerKeys())
+    keys.push_back(("scaler." + key).str());
   for (const ScheduleKind &kind : scheduleKinds())
     for (const ScheduleKey &one : kind.keys)
       keys.push_back("scheduler." + one.name.str());
@@ -162,7 +169,7 @@ static bool isHyperparameter(StringRef name) {
 
 bool accel::autodiff::isReadBy(StringRef name, StringRef optimizer,
                                StringRef schedule) {
-  if (isGroupKey(name) || findKey(name))
+  if (isGroupKey(name) || findKey(name) || !ofScaler(name).empty())
     return true;
   if (isOfSchedule(name)) {
     const ScheduleKind *course = findSchedule(schedule);
@@ -299,10 +306,15 @@ accel::autodiff::parseUpdateRule(StringRef optimizer,
   const OptimizerKind &kind = *rule.optimizer.kind;
   StringMap<StringRef> seen;
   std::vector<ScheduleSetting> ofSchedule;
+  std::vector<std::pair<StringRef, StringRef>> scaling;
   auto read = [&](StringRef setting) -> Error {
     auto [name, value] = setting.split('=');
     if (name.empty() || value.empty())
       return fail("expected --set key=value, found '" + setting + "'");
+    if (StringRef own = ofScaler(name); !own.empty()) {
+      scaling.push_back({own, value});
+      return Error::success();
+    }
     const Key *key = findKey(name);
     StringRef parameter = withoutPrefix(name);
     if (!key && !isGroupKey(name) && !isOfSchedule(name) &&
@@ -326,6 +338,11 @@ accel::autodiff::parseUpdateRule(StringRef optimizer,
   Error errors = Error::success();
   for (StringRef setting : settings)
     errors = joinErrors(std::move(errors), read(setting));
+  Expected<ScalerRule> scaler = parseScalerRule(scaling);
+  if (scaler)
+    rule.scaler = *scaler;
+  else
+    errors = joinErrors(std::move(errors), scaler.takeError());
   if (errors)
     return std::move(errors);
   Expected<ScheduleRule> schedule =

@@ -4,6 +4,7 @@
 #ifndef ACCEL_LIB_AUTODIFF_UPDATERULE_H
 #define ACCEL_LIB_AUTODIFF_UPDATERULE_H
 
+#include "lib/Autodiff/LossScaler.h"
 #include "lib/Autodiff/Optimizers/OptimizerTable.h"
 #include "lib/Autodiff/Schedules/ScheduleTable.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -71,6 +72,7 @@ struct UpdateRule {
   std::optional<double> averageDecay;
   /// The entries eval and forward read the averages.
   bool evaluatesAverages = false;
+  ScalerRule scaler;
   int64_t seed = 0; ///< of everything random
 };
 

@@ -168,7 +168,8 @@ private:
       if ((state.getRole() == nn::StateRole::moment ||
            state.getRole() == nn::StateRole::residual ||
            state.getRole() == nn::StateRole::factor ||
-           state.getRole() == nn::StateRole::counter) &&
+           state.getRole() == nn::StateRole::counter ||
+           state.getRole() == nn::StateRole::scaler) &&
           !seen.contains(state)) {
         state.emitOpError() << "is not written by the step";
         valid = false;

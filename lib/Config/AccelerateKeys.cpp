@@ -22,12 +22,11 @@ static constexpr Key kCluster[] = {
     done("mixed_precision", "~no,fp16,bf16,fp8|null", "no",
          "the types of matrix products, as --mixed-precision")
         .sets("mixed_precision")
-        .only("no|bf16|null")
+        .only("no|fp16|bf16|null")
         .beware("unquoted no is the bool false in YAML 1.1, and the launch "
                 "dies on it"),
-    later("fp16", "bool|null", "false",
-          "mixed precision in fp16 (the spelling of Accelerate before 0.12)")
-        .unless("false|null")
+    done("fp16", "bool|null", "false",
+         "mixed_precision fp16 (the spelling of Accelerate before 0.12)")
         .orSet("mixed_precision"),
     noted("use_cpu", "bool|null", "false",
           "--target says what the program is compiled for"),

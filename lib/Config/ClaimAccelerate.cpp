@@ -277,6 +277,12 @@ void accel::config::claimAccelerate(File &file, bool hasDeepSpeedFile,
            (type.value == "MEGATRON_LM" &&
             path.starts_with("megatron_lm_config."));
   });
+  if (const Setting *fp16 = file.get("fp16"); fp16 && fp16->value == "true")
+    ledger.claim("mixed_precision", *fp16, "fp16");
+  if (type.value == "DEEPSPEED" || type.value == "MEGATRON_LM")
+    ledger.suggest("scaler.type",
+                   type.value == "DEEPSPEED" ? "deepspeed" : "megatron",
+                   Kind::Default, "that of its engine");
   if (type.value == "FSDP") {
     claimFsdp(file, ledger, layout);
     claimOffload(file, "fsdp_config.", ledger);

@@ -4,6 +4,7 @@
 #include "lib/Config/ClaimFile.h"
 #include "lib/Config/ClaimMuon.h"
 #include "lib/Config/ClaimOffload.h"
+#include "lib/Config/ClaimScaler.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -123,6 +124,9 @@ Error Claims::precision() {
   if (const Setting *setting = bf16 ? bf16 : old)
     ledger.claim("mixed_precision", *setting,
                  setting->value == "true" ? "bf16" : "no");
+  if (const Setting *fp16 = said("fp16.enabled"); fp16 && fp16->value == "true")
+    ledger.claim("mixed_precision", *fp16, "fp16");
+  claimScalerOfDeepSpeed(file, ledger);
   return Error::success();
 }
 

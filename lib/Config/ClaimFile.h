@@ -39,7 +39,7 @@ llvm::Error claimDeepSpeed(File &file, Ledger &ledger);
 void claimMegatronPlugin(const File &file, Ledger &ledger, Layout &layout);
 
 /// Of handlers. Fails where one asks of another what is not done.
-llvm::Error claimHandlers(const File &file, Ledger &ledger);
+llvm::Error claimHandlers(File &file, Ledger &ledger);
 
 /// Of Megatron-LM's own arguments. Fails as `claimDeepSpeed` does.
 llvm::Error claimMegatron(File &file, Ledger &ledger, Layout &layout);

@@ -1,11 +1,12 @@
 // What handlers decide together.
 
-#include "ClaimFile.h"
+#include "lib/Config/ClaimScaler.h"
 
 using namespace llvm;
 using namespace accel::config;
 
-Error accel::config::claimHandlers(const File &file, Ledger &ledger) {
+Error accel::config::claimHandlers(File &file, Ledger &ledger) {
+  claimScalerOfHandlers(file, ledger);
   const Setting *hook = file.get("DistributedDataParallelKwargs.comm_hook");
   // Another hook has no state.
   bool hasState = hook && hook->value == "power_sgd";

@@ -5,6 +5,7 @@
 #include "lib/Config/ClaimMuon.h"
 #include "lib/Config/ClaimOffload.h"
 #include "lib/Config/ClaimRecompute.h"
+#include "lib/Config/ClaimScaler.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
@@ -373,6 +374,9 @@ Error accel::config::claimMegatron(File &file, Ledger &ledger, Layout &layout) {
   if (const Setting *bf16 = file.get("--bf16"))
     ledger.claim("mixed_precision", *bf16,
                  bf16->value == "true" ? "bf16" : "no");
+  if (const Setting *fp16 = file.get("--fp16"); fp16 && fp16->value == "true")
+    ledger.claim("mixed_precision", *fp16, "fp16");
+  claimScalerOfMegatron(file, ledger);
   const Setting *engine = file.get("--deepspeed");
   bool byDeepSpeed = engine && engine->value == "true" &&
                      file.get("--deepspeed_config") != nullptr;

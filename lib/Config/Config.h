@@ -75,7 +75,7 @@ struct Config {
   // The same for the phases of a compilation.
   std::string mesh; ///< "dp_shard=4"; `--mesh` as it is where it was given
   int64_t microBatches = 1;
-  std::string mixedPrecision;        ///< "" or "bf16"
+  std::string mixedPrecision;        ///< "", "bf16" or "fp16"
   std::string optimizer;             ///< as --optimizer; empty: its default
   std::vector<std::string> settings; ///< as `--set` of the update
   /// Names and values of what passes obey (`zero_stage`).
@@ -115,7 +115,7 @@ void printConfig(const Config &config, const PrintOptions &options,
 /// what became of it.
 std::string describeKey(const Setting &setting);
 
-/// Prints the tables of docs/Config.md.
+/// Prints the tables of docs/ConfigKeys.md.
 void printSchema(llvm::raw_ostream &os);
 
 } // namespace accel::config

@@ -8,8 +8,30 @@ using namespace accel::config;
 static constexpr Key kHandlers[] = {
     noted("DistributedDataParallelKwargs", "%DistributedDataParallelKwargs",
           "{}", "how gradients are reduced"),
+    noted("GradScalerKwargs", "%GradScalerKwargs", "{}",
+          "how the loss is scaled with mixed_precision fp16"),
+    noted("AutocastKwargs", "%AutocastKwargs", "{}",
+          "which operators are computed in 16 bits"),
     noted("InitProcessGroupKwargs", "%InitProcessGroupKwargs", "{}",
           "how ranks find each other"),
+};
+
+/// What torch.amp.GradScaler takes.
+static constexpr Key kGradScaler[] = {
+    done("init_scale", "number>0", "65536", "scaler.init_scale"),
+    done("growth_factor", "number>0", "2", "scaler.growth_factor"),
+    done("backoff_factor", "number>0", "0.5", "scaler.backoff_factor"),
+    done("growth_interval", "int>=1", "2000", "scaler.growth_interval"),
+    done("enabled", "bool", "true",
+         "scaler.type torch, or none, with mixed_precision fp16"),
+};
+
+static constexpr Key kAutocast[] = {
+    later("enabled", "bool", "true",
+          "regions without mixed precision: --mixed-precision=no has none")
+        .unless("true"),
+    noted("cache_enabled", "bool|null", "null",
+          "a weight is cast once a step, for all that read it"),
 };
 
 /// What init_process_group takes; `timeout` in seconds.
@@ -81,6 +103,10 @@ static constexpr Key kPowerSGD[] = {
 const Section accel::config::kHandlersSection = {
     "kwargs_handlers", "Accelerate: kwargs_handlers of a script", "",
     kHandlers};
+const Section accel::config::kGradScalerSection = {
+    "GradScalerKwargs", "Accelerate: GradScalerKwargs", "", kGradScaler};
+const Section accel::config::kAutocastSection = {
+    "AutocastKwargs", "Accelerate: AutocastKwargs", "", kAutocast};
 const Section accel::config::kDdpSection = {
     "DistributedDataParallelKwargs",
     "Accelerate: DistributedDataParallelKwargs", "", kDdp};

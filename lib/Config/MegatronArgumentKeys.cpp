@@ -91,8 +91,8 @@ static constexpr Key kKeys[] = {
     later("--rampup-batch-size", "list", "null",
           "batch sizes that change with the step"),
     done("--bf16", "switch", "false", "mixed_precision bf16"),
-    later("--fp16", "switch", "false", "mixed precision in fp16")
-        .unless("false")
+    done("--fp16", "switch", "false",
+         "mixed_precision fp16, with Megatron-LM's scaler")
         .orSet("mixed_precision"),
     later("--fp8-format", "e4m3,hybrid", "null", "mixed precision in fp8")
         .orSet("mixed_precision"),

@@ -1,5 +1,5 @@
 // A configuration as text and as JSON, and the schema as the tables of
-// docs/Config.md.
+// docs/ConfigKeys.md.
 
 #include "Config.h"
 

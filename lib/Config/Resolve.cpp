@@ -84,11 +84,34 @@ Expected<std::optional<int64_t>> Resolver::settleInteger(StringRef name) {
   return value;
 }
 
+void Resolver::setScalersIdle() {
+  for (Setting &setting : config.keys)
+    if (StringRef path = setting.path;
+        setting.idle.empty() &&
+        (path.starts_with("GradScalerKwargs.") ||
+         (path.starts_with("fp16.") && path != "fp16.enabled") ||
+         is_contained({"--loss-scale", "--initial-loss-scale",
+                       "--min-loss-scale", "--loss-scale-window",
+                       "--hysteresis"},
+                      path)))
+      setting.idle = "read with mixed_precision fp16";
+}
+
 Error Resolver::settleRest() {
   ledger.suggest("mixed_precision", "no", Kind::Default, "");
-  Error errors = Error::success();
+  Error errors = settleInto("mixed_precision");
+  const Resolved *precision = find("mixed_precision");
+  // What files say of scalers is read with fp16 alone.
+  bool isScaled = precision && precision->value == "fp16";
+  if (isScaled)
+    ledger.suggest("scaler.type", "torch", Kind::Default,
+                   "torch.amp.GradScaler, as Accelerate has it");
+  else
+    setScalersIdle();
   for (const NamedSetting &one : namedSettings())
-    errors = joinErrors(std::move(errors), settleInto(one.name));
+    if (isScaled || !one.name.starts_with("scaler.") ||
+        ledger.findSet(one.name))
+      errors = joinErrors(std::move(errors), settleInto(one.name));
   // In the order in which they are said: of several that match, the last
   // counts.
   for (auto &[name, value] : sets)

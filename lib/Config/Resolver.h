@@ -22,6 +22,8 @@ public:
   /// The schedule of a pipeline, where a file says how many chunks a rank has.
   llvm::Error settleChunks();
   llvm::Error settleRest();
+  /// Marks what files say of scalers as not read.
+  void setScalersIdle();
   llvm::Error fillConfig();
 
   Config takeConfig() { return std::move(config); }

@@ -31,6 +31,8 @@ ArrayRef<const Section *> accel::config::sections() {
                                         &kDynamoSection,
                                         &kMpirunSection,
                                         &kHandlersSection,
+                                        &kGradScalerSection,
+                                        &kAutocastSection,
                                         &kDdpSection,
                                         &kPowerSGDSection,
                                         &kInitGroupSection,

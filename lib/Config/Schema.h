@@ -1,6 +1,6 @@
 // Every key of the config files we read, one row each: its type, its default,
 // what becomes of it here, and the trap it holds where it is read today. The
-// rows stand in lib/Config/*Keys.cpp; docs/Config.md is printed from them.
+// rows stand in lib/Config/*Keys.cpp; docs/ConfigKeys.md is printed from them.
 
 #ifndef ACCEL_LIB_CONFIG_SCHEMA_H
 #define ACCEL_LIB_CONFIG_SCHEMA_H
@@ -129,9 +129,10 @@ const Section *sectionOf(const Key &key);
 extern const Section kAccelerateSection, kSageMakerSection, kDynamoSection,
     kMpirunSection, kFsdpSection, kParallelismSection, kFp8Section,
     kMegatronSection, kPluginSection;
-extern const Section kHandlersSection, kDdpSection, kPowerSGDSection,
-    kInitGroupSection, kMegatronArgumentsSection, kMegatronTrainingSection,
-    kMegatronModelSection, kMegatronKernelsSection, kMegatronRunSection;
+extern const Section kHandlersSection, kGradScalerSection, kAutocastSection,
+    kDdpSection, kPowerSGDSection, kInitGroupSection, kMegatronArgumentsSection,
+    kMegatronTrainingSection, kMegatronModelSection, kMegatronKernelsSection,
+    kMegatronRunSection;
 extern const Section kDeepSpeedSection, kZeroSection, kOffloadParamSection,
     kOffloadOptimizerSection, kLeafModuleSection, kFp16Section, kBf16Section,
     kOptimizerSection, kOptimizerParamsSection, kSchedulerSection,

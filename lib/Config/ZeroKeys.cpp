@@ -196,23 +196,33 @@ static constexpr Key kLeafModule[] = {
 };
 
 static constexpr Key kFp16[] = {
-    later("enabled", "bool|auto", "false", "mixed precision in fp16")
-        .unless("false|auto")
-        .orSet("mixed_precision"),
-    noted("auto_cast", "bool|auto", "false", "read where fp16 is enabled"),
-    noted("loss_scale", "number>=0", "0", "read where fp16 is enabled")
+    done(
+        "enabled", "bool|auto", "false",
+        "mixed_precision fp16: matrix products in float16, weights and moments "
+        "stay float32; gradients are divided by the scale that the loss was "
+        "multiplied with")
+        .orSet("mixed_precision")
+        .beware("DeepSpeed divides by the scale of the next step, so that a "
+                "step at which it grows is half as long (DeepSpeed#8588)"),
+    noted("auto_cast", "bool|auto", "false",
+          "inputs are cast where a product reads them"),
+    done("loss_scale", "number>=0", "0",
+         "scaler.type static, with this scaler.init_scale, where it is not 0")
         .beware("0 is dynamic"),
-    noted("initial_scale_power", "count>=0", "16",
-          "read where fp16 is enabled"),
-    noted("loss_scale_window", "count>=1", "1000",
-          "read where fp16 is enabled"),
-    noted("hysteresis", "count>=0", "2", "read where fp16 is enabled"),
-    noted("consecutive_hysteresis", "bool", "false",
-          "read where fp16 is enabled"),
-    noted("min_loss_scale", "number>=0", "1", "read where fp16 is enabled"),
-    noted("fp16_master_weights_and_grads", "bool", "false",
-          "read where fp16 is enabled"),
-    noted("opt_level", "string", "O1", "read where fp16 is enabled"),
+    done("initial_scale_power", "count>=0", "16",
+         "scaler.init_scale 2^N where the scale is dynamic"),
+    done("loss_scale_window", "count>=1", "1000", "scaler.growth_interval")
+        .beware("it grows after one step more, the first time"),
+    done("hysteresis", "count>=1", "2", "scaler.hysteresis")
+        .beware("spent, it is refilled only when the scale grows"),
+    done("consecutive_hysteresis", "bool", "false",
+         "scaler.consecutive_hysteresis"),
+    done("min_loss_scale", "number>0", "1", "scaler.min_scale")
+        .beware("an overflow at this scale ends the run, as in DeepSpeed"),
+    later("fp16_master_weights_and_grads", "bool", "false",
+          "weights that are float16 alone")
+        .unless("false"),
+    noted("opt_level", "string", "O1", "read by apex alone"),
 };
 
 static constexpr Key kBf16[] = {

@@ -24,8 +24,11 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     // simplified.
     pm.addNestedPass<func::FuncOp>(transforms::createFoldEmptyPass());
     // Before differentiation, so that the backward inherits it.
-    if (options.train.mixedPrecision == "bf16") {
-      pm.addNestedPass<func::FuncOp>(precision::createNarrowProductsPass());
+    if (!options.train.mixedPrecision.empty()) {
+      precision::NarrowProductsPassOptions narrow;
+      narrow.type = options.train.mixedPrecision == "fp16" ? "f16" : "bf16";
+      pm.addNestedPass<func::FuncOp>(
+          precision::createNarrowProductsPass(narrow));
       pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
     }
     // The backward is cut where the forward is.

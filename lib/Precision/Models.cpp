@@ -13,9 +13,7 @@ struct MatmulCastable
   SmallVector<unsigned> getCastableOperands(Operation *) const {
     return {0, 1};
   }
-  StringRef getCastReason(Operation *) const {
-    return "matmul: bf16 operands, f32 sums";
-  }
+  StringRef getCastReason(Operation *) const { return "f32 sums"; }
 };
 
 struct GroupedMatmulCastable
@@ -24,9 +22,7 @@ struct GroupedMatmulCastable
   SmallVector<unsigned> getCastableOperands(Operation *) const {
     return {0, 1};
   }
-  StringRef getCastReason(Operation *) const {
-    return "grouped_matmul: bf16 operands, f32 sums";
-  }
+  StringRef getCastReason(Operation *) const { return "f32 sums"; }
 };
 
 /// A mask of floats is of the query's type.
@@ -38,9 +34,7 @@ struct AttentionCastable
       return {0, 1, 2, 3};
     return {0, 1, 2};
   }
-  StringRef getCastReason(Operation *) const {
-    return "attention: bf16 operands, f32 scores and sums";
-  }
+  StringRef getCastReason(Operation *) const { return "f32 scores and sums"; }
 };
 } // namespace
 

@@ -1,4 +1,4 @@
-// Casts the operands of products to bf16 and their results back.
+// Casts the operands of products to 16 bits and their results back.
 
 #include "Passes.h"
 #include "dialects/Interfaces/Castable.h"
@@ -20,6 +20,18 @@ static Type withElement(Value value, Type element) {
 namespace {
 struct NarrowProductsPass : impl::NarrowProductsPassBase<NarrowProductsPass> {
   using Base::Base;
+
+  LogicalResult initialize(MLIRContext *context) override {
+    if (type == "bf16")
+      narrowType = BFloat16Type::get(context);
+    else if (type == "f16")
+      narrowType = Float16Type::get(context);
+    else
+      return emitError(UnknownLoc::get(context))
+             << "expected bf16 or f16 as the type of products, found '" << type
+             << "'";
+    return success();
+  }
 
   void runOnOperation() override {
     SmallVector<CastableOpInterface> ops;
@@ -61,11 +73,13 @@ struct NarrowProductsPass : impl::NarrowProductsPassBase<NarrowProductsPass> {
   }
 
   StringAttr reasonOf(CastableOpInterface op) {
-    return StringAttr::get(&getContext(), op.getCastReason());
+    return StringAttr::get(&getContext(), op->getName().stripDialect() + ": " +
+                                              type + " operands, " +
+                                              op.getCastReason());
   }
 
-  /// The value in bf16: a view of what it is a view of, or a cast. Stands where
-  /// the value does, for all that read it.
+  /// The value in the type: a view of what it is a view of, or a cast. Stands
+  /// where the value does, for all that read it.
   Value narrow(Value value, CastableOpInterface reader) {
     Value &known = narrowed[value];
     if (known)
@@ -78,10 +92,10 @@ struct NarrowProductsPass : impl::NarrowProductsPassBase<NarrowProductsPass> {
       // One number is rounded now, and stays known.
       auto number = equal.getSplatValue<APFloat>();
       bool losesInfo = false;
-      number.convert(APFloat::BFloat(), APFloat::rmNearestTiesToEven,
-                     &losesInfo);
+      number.convert(narrowType.getFloatSemantics(),
+                     APFloat::rmNearestTiesToEven, &losesInfo);
       builder.setInsertionPointAfter(op);
-      auto type = cast<ShapedType>(withElement(value, builder.getBF16Type()));
+      auto type = cast<ShapedType>(withElement(value, narrowType));
       made = nn::ConstantOp::create(builder, op->getLoc(),
                                     DenseElementsAttr::get(type, number));
     } else if (op && isView(op)) {
@@ -90,16 +104,15 @@ struct NarrowProductsPass : impl::NarrowProductsPassBase<NarrowProductsPass> {
       Operation *view = builder.clone(*op);
       view->setOperand(0, operand);
       view->getResult(0).setType(
-          cast<RankedTensorType>(withElement(value, builder.getBF16Type())));
+          cast<RankedTensorType>(withElement(value, narrowType)));
       made = view->getResult(0);
     } else {
       if (op)
         builder.setInsertionPointAfter(op);
       else
         builder.setInsertionPointToStart(value.getParentBlock());
-      auto cast =
-          nn::CastOp::create(builder, reader.getLoc(),
-                             withElement(value, builder.getBF16Type()), value);
+      auto cast = nn::CastOp::create(builder, reader.getLoc(),
+                                     withElement(value, narrowType), value);
       cast->setAttr(nn::kReasonAttr, reasonOf(reader));
       made = cast;
     }
@@ -107,6 +120,7 @@ struct NarrowProductsPass : impl::NarrowProductsPassBase<NarrowProductsPass> {
   }
 
   llvm::DenseMap<Value, Value> narrowed;
+  FloatType narrowType;
 };
 } // namespace
 } // namespace accel::precision

@@ -6,9 +6,9 @@
 include "mlir/Pass/PassBase.td"
 
 def NarrowProductsPass : Pass<"nn-narrow-products", "::mlir::func::FuncOp"> {
-  let summary = "Computes products and attention in bf16";
+  let summary = "Computes products and attention in 16 bits";
   let description = [{
-    Ops that implement Castable get their f32 operands cast to bf16, and their
+    Ops that implement Castable get their f32 operands cast to `type`, and their
     results cast back, so that everything else (norms, softmax of losses, sums,
     updates) stays in f32, and states keep their type: the weights in f32 are the
     master weights. A value is cast once, above the ops that only view it (the
@@ -17,6 +17,7 @@ def NarrowProductsPass : Pass<"nn-narrow-products", "::mlir::func::FuncOp"> {
     the vector-Jacobian product of a cast is the cast back, so the products of
     the backward are narrow as well, and gradients of weights are f32 before
     anything adds them up. What torch.autocast does, as rewrites to be read.
+    Gradients in f16 vanish without a scaled loss (`scaler.type`).
 
     ```mlir
     %y = nn.matmul %x, %w : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
@@ -28,6 +29,7 @@ def NarrowProductsPass : Pass<"nn-narrow-products", "::mlir::func::FuncOp"> {
     ```
   }];
   let dependentDialects = ["::accel::nn::NNDialect"];
+  let options = [Option<"type", "type", "std::string", "\"bf16\"", "bf16 or f16">];
 }
 
 def DeclareWirePass : Pass<"train-declare-wire", "::mlir::ModuleOp"> {

@@ -47,7 +47,7 @@ def acc_settings(path, *flags):
 
 
 def tables():
-    """The tables of docs/Config.md: of each section a row by key, as (default, fate)."""
+    """The tables of docs/ConfigKeys.md: of each section a row by key, as (default, fate)."""
     run = subprocess.run([ACC_BIN / "acc-opt", "--print-config-keys"], check=True,
                          capture_output=True, text=True)
     sections = {}
@@ -391,7 +391,7 @@ class TestDeepSpeed(ConfigCase):
 
 
 class TestTables(ConfigCase):
-    """The tables of docs/Config.md have the keys and the defaults of the classes."""
+    """The tables of docs/ConfigKeys.md have the keys and the defaults of the classes."""
 
     def same(self, text, value):
         """Whether a cell of the table says this default."""

@@ -3,6 +3,8 @@
 
 #include "Comm/Reduce.h"
 
+#include "accel-rt/NumberFormat.h"
+
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -12,63 +14,14 @@ namespace {
 
 constexpr int64_t kTile = 1024;
 
-struct BFloat16 {
-  uint16_t bits;
-};
-struct Half {
-  uint16_t bits;
-};
+/// An element of a format that is narrower than f32, and summed in that.
+template <const NumberFormat &F> struct Narrow { uint16_t code; };
 
-float load(BFloat16 value) {
-  uint32_t bits = uint32_t(value.bits) << 16;
-  float result;
-  std::memcpy(&result, &bits, 4);
-  return result;
+template <const NumberFormat &F> float load(Narrow<F> value) {
+  return widenNumber<F>(value.code);
 }
-void store(float value, BFloat16 &target) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  if (std::isnan(value)) {
-    target.bits = static_cast<uint16_t>(bits >> 16 | 64);
-    return;
-  }
-  // To nearest, ties to even.
-  target.bits = static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-float load(Half value) {
-  uint32_t sign = uint32_t(value.bits & 0x8000) << 16;
-  uint32_t exponent = value.bits >> 10 & 31, fraction = value.bits & 1023;
-  float result;
-  if (exponent == 0) {
-    result = static_cast<float>(fraction) * 0x1p-24f;
-  } else {
-    uint32_t bits = exponent == 31 ? 0x7f800000u | fraction << 13
-                                   : (exponent + 112) << 23 | fraction << 13;
-    std::memcpy(&result, &bits, 4);
-  }
-  uint32_t bits;
-  std::memcpy(&bits, &result, 4);
-  bits |= sign;
-  std::memcpy(&result, &bits, 4);
-  return result;
-}
-void store(float value, Half &target) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  uint16_t sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
-  float magnitude = std::fabs(value);
-  if (std::isnan(value)) {
-    target.bits = sign | 0x7e00;
-  } else if (magnitude >= 65520.f) {
-    target.bits = sign | 0x7c00;
-  } else if (magnitude < 0x1p-14f) {
-    // Subnormal: the number of units, rounded to nearest even.
-    target.bits = static_cast<uint16_t>(sign | std::lrint(magnitude * 0x1p24f));
-  } else {
-    uint32_t rounded = (bits & 0x7fffffff) + 0xfff + (bits >> 13 & 1);
-    target.bits = static_cast<uint16_t>(sign | ((rounded - 0x38000000) >> 13));
-  }
+template <const NumberFormat &F> void store(float value, Narrow<F> &target) {
+  target.code = static_cast<uint16_t>(narrowNumber<F>(value));
 }
 
 template <class T> T load(T value) { return value; }
@@ -201,9 +154,9 @@ template <class F> void withTypes(DType dtype, Combine combine, F &&f) {
   case DType::I64:
     return wraps ? f(uint64_t(), uint64_t()) : f(int64_t(), int64_t());
   case DType::F16:
-    return f(Half(), float());
+    return f(Narrow<kF16>(), float());
   case DType::BF16:
-    return f(BFloat16(), float());
+    return f(Narrow<kBF16>(), float());
   case DType::F32:
     return f(float(), float());
   case DType::F64:

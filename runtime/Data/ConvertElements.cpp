@@ -4,6 +4,8 @@
 
 #include "Data/ConvertElements.h"
 
+#include "accel-rt/NumberFormat.h"
+
 #include <cstring>
 #include <type_traits>
 
@@ -12,32 +14,10 @@ namespace {
 
 bool isWhole(DType dtype) { return dtype <= DType::UI64; }
 
-/// IEEE 754 binary16 as binary32, which has all of its values.
-struct Half {
-  uint16_t bits;
-  explicit operator float() const {
-    uint32_t sign = uint32_t(bits & 0x8000) << 16, exponent = bits >> 10 & 31,
-             fraction = bits & 0x3ff;
-    float value;
-    if (exponent == 0) { // a multiple of 2^-24
-      value = static_cast<float>(fraction) * 0x1p-24f;
-      return sign ? -value : value;
-    }
-    uint32_t wide =
-        sign | (exponent == 31 ? 255 : exponent + 112) << 23 | fraction << 13;
-    std::memcpy(&value, &wide, sizeof value);
-    return value;
-  }
-};
-
-struct BFloat {
-  uint16_t bits;
-  explicit operator float() const {
-    uint32_t wide = uint32_t(bits) << 16;
-    float value;
-    std::memcpy(&value, &wide, sizeof value);
-    return value;
-  }
+/// A code of a format, as f32, which has all of its numbers.
+template <const NumberFormat &F> struct Narrow {
+  uint16_t code;
+  explicit operator float() const { return widenNumber<F>(code); }
 };
 
 /// A truth value: a byte.
@@ -129,9 +109,9 @@ Status convertAny(DType from, DType to, char *buffer, int64_t count) {
   case DType::UI64:
     return toWhole<uint64_t>(to, buffer, count);
   case DType::F16:
-    return toFloating<Half>(to, buffer, count);
+    return toFloating<Narrow<kF16>>(to, buffer, count);
   case DType::BF16:
-    return toFloating<BFloat>(to, buffer, count);
+    return toFloating<Narrow<kBF16>>(to, buffer, count);
   default:
     return toFloating<float>(to, buffer, count);
   }

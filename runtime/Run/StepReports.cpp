@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <sstream>
 
 namespace accel::rt {
 namespace {
@@ -160,6 +161,13 @@ Status failedStep(const StepResult &failed) {
                                       : "-inf") +
             ")";
       break;
+    }
+  // Where the loss is scaled this tells a scaler that gives up.
+  for (const Report &report : failed.reports)
+    if (report.name == kLossScaleReport) {
+      std::ostringstream scale;
+      scale << report.value;
+      why += ", with a loss scale of " + scale.str();
     }
   return Status::error("step " + std::to_string(failed.step) + ": " + why +
                        "; the state is that of step " +

@@ -84,7 +84,7 @@ module {
 // -----
 
 module {
-  // expected-error @below {{expected a parameter of f32 or f64 to train, found 'w' of type 'tensor<f16>': export the model in float32 (model.float()) and use --mixed-precision=bf16, or leave it as it is by --frozen=PATTERN}}
+  // expected-error @below {{expected a parameter of f32 or f64 to train, found 'w' of type 'tensor<f16>': export the model in float32 (model.float()) and use --mixed-precision, or leave it as it is by --frozen=PATTERN}}
   nn.state @w : tensor<f16> = dense<1.0>
   func.func @main(%w: tensor<f16> {nn.state = @w}) -> (tensor<f16> {nn.output = "y"}) attributes {nn.entry} {
     return %w : tensor<f16>

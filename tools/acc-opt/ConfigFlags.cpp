@@ -32,8 +32,9 @@ static cl::opt<bool>
           cl::desc("Print where Accelerate would not do what a config file "
                    "says"),
           cl::cat(configFlags));
-static cl::opt<bool> printsKeys("print-config-keys", cl::Hidden,
-                                cl::desc("Print the tables of docs/Config.md"));
+static cl::opt<bool>
+    printsKeys("print-config-keys", cl::Hidden,
+               cl::desc("Print the tables of docs/ConfigKeys.md"));
 
 static llvm::Error fail(const llvm::Twine &message) {
   return failAt(Place{}, message);

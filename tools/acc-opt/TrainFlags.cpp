@@ -86,9 +86,10 @@ static cl::opt<std::string> memoryBudget(
     cl::value_desc("bytes"), cl::cat(layoutFlags));
 static cl::opt<std::string> mixedPrecision(
     "mixed-precision",
-    cl::desc("bf16: matrix products and attention in bfloat16, everything "
-             "else, weights and moments included, in float32"),
-    cl::value_desc("bf16"), cl::cat(trainingFlags));
+    cl::desc("bf16, fp16: matrix products and attention in bfloat16 or "
+             "float16, everything else, weights and moments included, in "
+             "float32; fp16 with a scaled loss (--set scaler.type)"),
+    cl::value_desc("bf16|fp16"), cl::cat(trainingFlags));
 static cl::opt<bool> emitGradients(
     "emit-gradients",
     cl::desc("Return each trained parameter's gradient as <name>.grad"),

@@ -81,7 +81,7 @@ TermId Meaning::add(TermId lhs, TermId rhs, Operation *op) {
   return compute(key, one.count, one.element, op);
 }
 
-TermId Meaning::cast(TermId operand, Type type, Operation *op) {
+TermId Meaning::cast(TermId operand, Type type, Operation *op, bool saturates) {
   const Term &term = terms.get(operand);
   if (term.element == type)
     return operand;
@@ -97,7 +97,7 @@ TermId Meaning::cast(TermId operand, Type type, Operation *op) {
   }
   ValueKey key;
   key.add(int64_t(ValueKind::Cast)).addTerm(operand);
-  key.add(type.getAsOpaquePointer());
+  key.add(type.getAsOpaquePointer()).add(int64_t(saturates));
   return terms.whole(
       terms.getValue(key, {ValueKind::Cast, term.count, type, operand, op}));
 }
@@ -107,8 +107,8 @@ TermId Meaning::byElement(Operation *op, ArrayRef<TermId> operands,
   if (isa<nn::AddOp>(op))
     return add(operands[0], operands[1], op);
   Type element = elementOf(op->getResult(0));
-  if (isa<nn::CastOp>(op))
-    return cast(operands[0], element, op);
+  if (auto of = dyn_cast<nn::CastOp>(op))
+    return cast(operands[0], element, op, of.getSaturate());
   // Shapes do not matter.
   ValueKey key = startKey(op->getName());
   key.add(getAttributes(op).getAsOpaquePointer());

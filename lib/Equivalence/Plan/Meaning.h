@@ -88,7 +88,8 @@ public:
   /// The result of an op that computes element by element, of `count` of them.
   TermId byElement(mlir::Operation *op, llvm::ArrayRef<TermId> operands,
                    int64_t count);
-  TermId cast(TermId operand, mlir::Type type, mlir::Operation *op);
+  TermId cast(TermId operand, mlir::Type type, mlir::Operation *op,
+              bool saturates = false);
   /// lhs · rhs in `type`, of elements in the order of the shape.
   TermId product(const ProductShape &shape, TermId lhs, TermId rhs,
                  mlir::Type type, mlir::Operation *op);

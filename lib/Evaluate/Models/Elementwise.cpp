@@ -227,16 +227,23 @@ struct StopGradient : EvaluateModel<StopGradient, nn::StopGradientOp> {
   }
 };
 
-/// Between floats nothing happens: rounding to the new type is evaluateOp's.
+/// Between floats rounding to the new type is evaluateOp's.
 struct Cast : EvaluateModel<Cast, nn::CastOp> {
   LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
                          SmallVectorImpl<Tensor> &results) const {
     const Tensor &input = operands[0];
     Tensor result = makeResult(op);
     Type type = result.getElementType();
-    if (input.isFloat() && result.isFloat())
-      llvm::copy(input.floats(), result.mutableFloats().begin());
-    else if (input.isFloat())
+    if (input.isFloat() && result.isFloat()) {
+      double most = std::numeric_limits<double>::infinity();
+      if (cast<nn::CastOp>(op).getSaturate())
+        most = rt::decodeNumber(getNumberFormat(type),
+                                getNumberFormat(type).largest());
+      llvm::transform(input.floats(), result.mutableFloats().begin(),
+                      [&](double x) { // NaN stays
+                        return x > most ? most : x < -most ? -most : x;
+                      });
+    } else if (input.isFloat())
       llvm::transform(input.floats(), result.mutableInts().begin(),
                       [&](double x) { return truncateToInt(x, type); });
     else if (result.isFloat())

@@ -33,6 +33,12 @@ std::optional<rt::cpu::GemmType> getType(Type type) {
     return rt::cpu::GemmType::BF16;
   if (type.isF64())
     return rt::cpu::GemmType::F64;
+  if (type.isF16())
+    return rt::cpu::GemmType::F16;
+  if (isa<Float8E4M3FNType>(type))
+    return rt::cpu::GemmType::F8E4M3FN;
+  if (isa<Float8E5M2Type>(type))
+    return rt::cpu::GemmType::F8E5M2;
   return std::nullopt;
 }
 
@@ -207,9 +213,8 @@ LogicalResult FormChooser::choose(plan::GemmOp gemm) {
   auto type = getType(gemm.getA().getElement());
   auto outType = getType(gemm.getC().getElement());
   if (!type || !outType)
-    return gemm.emitOpError()
-           << "expected a product of f32, bf16 or f64, found "
-           << gemm.getA().getElement();
+    return gemm.emitOpError() << "expected a product of floats, found "
+                              << gemm.getA().getElement();
   auto desc = rt::cpu::GemmDesc::ofViews(
       *type, *outType, getOperand(gemm.getA()), getOperand(gemm.getB()),
       getOperand(gemm.getC()), gemm.getBias().has_value(),
@@ -313,9 +318,8 @@ LogicalResult FormChooser::chooseGrouped(Grouped gemm,
   auto type = getType(gemm.getA().getElement());
   auto outType = getType(gemm.getC().getElement());
   if (!type || !outType)
-    return gemm.emitOpError()
-           << "expected a product of f32, bf16 or f64, found "
-           << gemm.getA().getElement();
+    return gemm.emitOpError() << "expected a product of floats, found "
+                              << gemm.getA().getElement();
   desc.type = *type, desc.outType = *outType;
   ArrayRef<int64_t> a = gemm.getA().getShape(),
                     strides = gemm.getC().getStrides();
@@ -366,9 +370,8 @@ static FailureOr<rt::cpu::AttentionDesc> describe(AttentionLike attention,
   rt::cpu::AttentionDesc desc;
   auto type = getType(attention.getQuery().getElement());
   if (!type)
-    return attention.emitOpError()
-           << "expected attention of f32, bf16 or f64, found "
-           << attention.getQuery().getElement();
+    return attention.emitOpError() << "expected attention of floats, found "
+                                   << attention.getQuery().getElement();
   desc.type = *type;
   ArrayRef<int64_t> query = attention.getQuery().getShape(),
                     key = attention.getKey().getShape();

@@ -3,6 +3,7 @@
 #include "RowEmitter.h"
 
 #include "Device/CPU/Kernel.h"
+#include "NarrowNumbers.h"
 #include "ScalarMath.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -92,18 +93,19 @@ Type RowEmitter::getStorageType(Type element) {
     return b.getF64Type();
   if (element.isF32())
     return b.getF32Type();
-  if (element.isF16())
-    return b.getF16Type();
-  // bf16 is widened and rounded with integers: not every CPU has instructions.
+  if (isa<FloatType>(element))
+    return getNarrowStorage(b, element);
   unsigned width = element.getIntOrFloatBitWidth();
   return b.getIntegerType(width == 1 ? 8 : width);
 }
 
+static bool isNarrow(Type element) {
+  return isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
+}
+
 static Value toCompute(ImplicitLocOpBuilder &b, Value stored, Type element) {
-  if (element.isBF16())
-    return emitWidenBF16(b, stored);
-  if (element.isF16())
-    return arith::ExtFOp::create(b, b.getF32Type(), stored);
+  if (isNarrow(element))
+    return emitWiden(b, stored, element);
   if (element.isInteger(1)) {
     Value zero = arith::ConstantIntOp::create(b, 0, 8);
     return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, stored, zero);
@@ -112,10 +114,8 @@ static Value toCompute(ImplicitLocOpBuilder &b, Value stored, Type element) {
 }
 
 static Value toStorage(ImplicitLocOpBuilder &b, Value value, Type element) {
-  if (element.isBF16())
-    return emitRoundBF16(b, value);
-  if (element.isF16())
-    return arith::TruncFOp::create(b, b.getF16Type(), value);
+  if (isNarrow(element))
+    return emitNarrow(b, value, element);
   if (element.isInteger(1))
     return arith::ExtUIOp::create(b, b.getI8Type(), value);
   return value;

@@ -214,21 +214,3 @@ Value accel::emitSigmoid(ImplicitLocOpBuilder &b, Value x) {
   Value e = emitExp(b, arith::NegFOp::create(b, x));
   return arith::DivFOp::create(b, one, arith::AddFOp::create(b, one, e));
 }
-
-Value accel::emitWidenBF16(ImplicitLocOpBuilder &b, Value stored) {
-  Value wide = arith::ExtUIOp::create(b, b.getI32Type(), stored);
-  return fromBits(b, arith::ShLIOp::create(b, wide, integer(b, 16)));
-}
-
-Value accel::emitRoundBF16(ImplicitLocOpBuilder &b, Value x) {
-  Value wide = bits(b, x);
-  Value odd = arith::AndIOp::create(
-      b, arith::ShRUIOp::create(b, wide, integer(b, 16)), integer(b, 1));
-  Value bias = arith::AddIOp::create(b, odd, integer(b, 0x7fff));
-  Value rounded = arith::AddIOp::create(b, wide, bias);
-  Value nan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
-  Value quiet = arith::OrIOp::create(b, wide, integer(b, 0x400000));
-  rounded = select(b, nan, quiet, rounded);
-  rounded = arith::ShRUIOp::create(b, rounded, integer(b, 16));
-  return arith::TruncIOp::create(b, b.getI16Type(), rounded);
-}

@@ -31,10 +31,6 @@ mlir::Value emitFma(mlir::ImplicitLocOpBuilder &b, mlir::Value x, mlir::Value y,
 /// A constant of `like`'s float type.
 mlir::Value emitFloat(mlir::ImplicitLocOpBuilder &b, mlir::Value like,
                       double value);
-/// Conversions between the bits of a bf16 (as i16) and f32: to nearest, ties to
-/// even.
-mlir::Value emitWidenBF16(mlir::ImplicitLocOpBuilder &b, mlir::Value bits);
-mlir::Value emitRoundBF16(mlir::ImplicitLocOpBuilder &b, mlir::Value x);
 
 } // namespace accel
 

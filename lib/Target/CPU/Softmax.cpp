@@ -72,7 +72,7 @@ std::string cpu::getKernelSymbol(plan::AttentionGradOp grad) {
 static SoftmaxArguments readArguments(RowEmitter &e, const SoftmaxDesc &desc,
                                       ValueRange addresses) {
   // Results of the scores' own type are written over what they are of.
-  bool inPlace = !desc.type.isBF16();
+  bool inPlace = desc.type == e.getComputeType(desc.type);
   unsigned next = 0;
   SoftmaxArguments at;
   at.scores = addresses[next++];

@@ -23,8 +23,17 @@ inline Status getType(DType dtype, GemmType &type) {
   case DType::F64:
     type = GemmType::F64;
     return Status();
+  case DType::F16:
+    type = GemmType::F16;
+    return Status();
+  case DType::F8E4M3FN:
+    type = GemmType::F8E4M3FN;
+    return Status();
+  case DType::F8E5M2:
+    type = GemmType::F8E5M2;
+    return Status();
   default:
-    return Status::error(std::string("expected f32, bf16 or f64, found ") +
+    return Status::error(std::string("expected a type of floats, found ") +
                          dtypeName(dtype));
   }
 }

@@ -204,7 +204,8 @@ struct ReportPlan {
 };
 /// The two that every training step reports: its loss (f32 or f64), and what
 /// became of it (i32).
-inline constexpr const char *kLossReport = "loss", *kVerdictReport = "verdict";
+inline constexpr const char *kLossReport = "loss", *kVerdictReport = "verdict",
+                            *kLossScaleReport = "loss_scale";
 /// Of a step that is skipped no state changes but what counts calls; of one
 /// that failed none does, and the run ends.
 enum class Verdict : int32_t { Done, Skipped, Failed };

@@ -2,6 +2,8 @@
 
 #include "Device/CPU/Gemm/GemmForms.h"
 
+#include "accel-rt/NumberFormat.h"
+
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -24,29 +26,33 @@ Buffer allocate(int64_t bytes) {
   return Buffer(data);
 }
 
+const NumberFormat &getFormat(GemmType type) {
+  switch (type) {
+  case GemmType::F64:
+    return kF64;
+  case GemmType::F32:
+    return kF32;
+  case GemmType::BF16:
+    return kBF16;
+  case GemmType::F16:
+    return kF16;
+  case GemmType::F8E4M3FN:
+    return kF8E4M3FN;
+  case GemmType::F8E5M2:
+    return kF8E5M2;
+  }
+  std::abort();
+}
+
 double get(GemmType type, const char *data, int64_t index) {
-  if (type == GemmType::F64)
-    return reinterpret_cast<const double *>(data)[index];
-  if (type == GemmType::F32)
-    return reinterpret_cast<const float *>(data)[index];
-  uint32_t bits = uint32_t(reinterpret_cast<const uint16_t *>(data)[index])
-                  << 16;
-  float value;
-  std::memcpy(&value, &bits, 4);
-  return value;
+  uint64_t code = 0;
+  std::memcpy(&code, data + index * getBytes(type), getBytes(type));
+  return decodeNumber(getFormat(type), code);
 }
 
 void set(GemmType type, char *data, int64_t index, double value) {
-  if (type == GemmType::F64)
-    reinterpret_cast<double *>(data)[index] = value;
-  else if (type == GemmType::F32)
-    reinterpret_cast<float *>(data)[index] = static_cast<float>(value);
-  else {
-    auto narrow = static_cast<float>(value); // exact: eighths below 16
-    uint32_t bits;
-    std::memcpy(&bits, &narrow, 4);
-    reinterpret_cast<uint16_t *>(data)[index] = bits >> 16;
-  }
+  uint64_t code = encodeNumber(getFormat(type), value);
+  std::memcpy(data + index * getBytes(type), &code, getBytes(type));
 }
 
 struct Case {
@@ -162,9 +168,10 @@ void check(const Case &which, GemmType type, GemmType outType,
               bias ? biasData.get() : nullptr, cData.get(),
               scratch.get() + thread * gemm->scratchBytes());
   }
-  double tolerance = outType == GemmType::BF16  ? 1.0 / 128
-                     : outType == GemmType::F32 ? 1e-5
-                                                : 1e-14;
+  double tolerance = outType == GemmType::F32 ? 1e-5
+                     : outType == GemmType::F64
+                         ? 1e-14
+                         : std::ldexp(1, 1 - getFormat(outType).digits());
   for (int64_t batch = 0; batch < product(which.batch); ++batch)
     for (int64_t i = 0; i < which.m; ++i)
       for (int64_t j = 0; j < which.n; ++j) {
@@ -178,8 +185,8 @@ void check(const Case &which, GemmType type, GemmType outType,
         double found = get(outType, cData.get(), at);
         ASSERT_LE(std::abs(found - expected),
                   tolerance * (1 + std::abs(expected)))
-            << which.m << "x" << which.n << "x" << which.k << " element "
-            << batch << ", " << i << ", " << j;
+            << getFormat(type).name << ": " << which.m << "x" << which.n << "x"
+            << which.k << " element " << batch << ", " << i << ", " << j;
       }
 }
 
@@ -216,11 +223,24 @@ TEST(Gemm, ComputesEveryShapeTypeAndGrid) {
     for (auto [type, out] : {std::pair(GemmType::F32, GemmType::F32),
                              std::pair(GemmType::BF16, GemmType::BF16),
                              std::pair(GemmType::BF16, GemmType::F32),
+                             std::pair(GemmType::F16, GemmType::F16),
+                             std::pair(GemmType::F16, GemmType::F32),
+                             std::pair(GemmType::F8E4M3FN, GemmType::F32),
+                             std::pair(GemmType::F8E5M2, GemmType::F32),
                              std::pair(GemmType::F64, GemmType::F64)})
       for (const GemmForm &how : {form(false, 0, 0), form(false, 16, 0),
                                   form(false, 0, 32), form(false, 25, 48)})
         for (bool more : {false, true})
-          check(which, type, out, how, more, more && out != GemmType::BF16);
+          check(which, type, out, how, more, more && getBytes(out) > 2);
+}
+
+TEST(Gemm, WidensBlocks) {
+  // More than a block in each dimension, and in all but one.
+  for (const Case &which :
+       {Case{257, 33, 1030, true, true, 1, 2, 3}, Case{256, 512, 64},
+        Case{3, 1025, 120, false, true}, Case{7, 5, 2048}})
+    for (GemmType type : {GemmType::F16, GemmType::F8E4M3FN, GemmType::F8E5M2})
+      check(which, type, GemmType::F32, form(false, 0, 0), true, true);
 }
 
 TEST(Gemm, ComputesWhereOneDnnHasNoForm) {

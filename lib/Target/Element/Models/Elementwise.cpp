@@ -142,6 +142,43 @@ static Value emitUnary(ElementBuilder &e, nn::GeluOp op, Value x) {
       b, x, arith::AddFOp::create(b, floatLike(b, x, 1), exponential));
 }
 
+/// An f64 as an f32 of which a narrower float is made: what is inexact gets an
+/// odd last bit, so that rounding it again is rounding once (Boldo and
+/// Melquiond, Emulation of a FMA and correctly rounded sums, 2008).
+static Value truncateToOdd(ImplicitLocOpBuilder &b, Value x) {
+  Type i32 = b.getI32Type();
+  Value near = arith::TruncFOp::create(b, b.getF32Type(), x);
+  Value back = arith::ExtFOp::create(b, b.getF64Type(), near);
+  Value bits = arith::BitcastOp::create(b, i32, near);
+  auto compare = [&](arith::CmpFPredicate predicate, Value y, Value z) {
+    return arith::ExtUIOp::create(b, i32,
+                                  arith::CmpFOp::create(b, predicate, y, z));
+  };
+  // To the side of zero, then odd.
+  Value above =
+      compare(arith::CmpFPredicate::OGT, LLVM::FAbsOp::create(b, back),
+              LLVM::FAbsOp::create(b, x));
+  bits = arith::SubIOp::create(b, bits, above);
+  bits = arith::OrIOp::create(b, bits,
+                              compare(arith::CmpFPredicate::ONE, back, x));
+  return arith::BitcastOp::create(b, b.getF32Type(), bits);
+}
+
+/// The largest number of a type of floats for what is beyond it; NaN stays.
+static Value saturate(ImplicitLocOpBuilder &b, Value x, Type type) {
+  double largest =
+      APFloat::getLargest(cast<FloatType>(type).getFloatSemantics())
+          .convertToDouble();
+  for (double bound : {largest, -largest}) {
+    Value limit =
+        arith::ConstantOp::create(b, b.getFloatAttr(x.getType(), bound));
+    Value beyond =
+        bound > 0 ? lessThan(b, limit, x, false) : lessThan(b, x, limit, false);
+    x = arith::SelectOp::create(b, beyond, limit, x);
+  }
+  return x;
+}
+
 /// Float to integer of a value out of range gives some integer, as ONNX leaves
 /// it open.
 static Value emitUnary(ElementBuilder &e, nn::CastOp op, Value x) {
@@ -158,11 +195,14 @@ static Value emitUnary(ElementBuilder &e, nn::CastOp op, Value x) {
                 : toFloat  ? Type(b.getF32Type())
                            : Type(b.getIntegerType(to.getIntOrFloatBitWidth()));
   if (fromFloat && toFloat) {
+    if (op.getSaturate())
+      x = saturate(b, x, to);
     if (x.getType() == target)
       return x;
     if (to.isF64())
       return arith::ExtFOp::create(b, target, x);
-    return arith::TruncFOp::create(b, target, x);
+    return to.isF32() ? Value(arith::TruncFOp::create(b, target, x))
+                      : truncateToOdd(b, x);
   }
   if (fromFloat)
     return to.isUnsignedInteger()

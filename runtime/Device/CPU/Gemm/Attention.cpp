@@ -121,7 +121,7 @@ private:
         Gemm::create(result, GemmForm(), threads, block.result));
     int64_t end = alignUp(size * columns * getBytes(scores.outType));
     block.probabilities = 0;
-    if (desc.type == GemmType::BF16) {
+    if (isNarrow(desc.type)) {
       block.probabilities = end;
       end += alignUp(size * columns * getBytes(desc.type));
     }

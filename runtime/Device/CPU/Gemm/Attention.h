@@ -35,6 +35,9 @@ inline GemmType getSumType(GemmType type) {
   return type == GemmType::F64 ? GemmType::F64 : GemmType::F32;
 }
 
+/// Whether numbers of the type are rounded sums.
+inline bool isNarrow(GemmType type) { return getSumType(type) != type; }
+
 /// The address so many bytes on; null stays null.
 inline void *advance(const void *address, int64_t bytes) {
   return address
@@ -50,9 +53,9 @@ struct AttentionForm {
 /// What the softmax kernel gets as its last argument, beside the scores
 /// (argument 0, computed in place: f32, or f64), the mask's row of the block's
 /// first query (argument 1, or null), the probabilities of the inputs' type
-/// (argument 2; equal to argument 0 unless they are bf16) and the log-sum-exps
-/// of the block's rows (argument 3, of the scores' type, or null). It makes
-/// rows [rowBegin, rowEnd) of the block.
+/// (argument 2; equal to argument 0 unless they are narrower) and the
+/// log-sum-exps of the block's rows (argument 3, of the scores' type, or null).
+/// It makes rows [rowBegin, rowEnd) of the block.
 struct SoftmaxRows {
   int64_t visible;     ///< keys that the block's row 0 sees, if causal; may be
                        ///< negative. Row r sees r more.

@@ -4,6 +4,8 @@
 
 #include "Device/CPU/Gemm/AttentionGrad.h"
 
+#include "Device/CPU/Gemm/ConvertRows.h"
+
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -21,15 +23,6 @@ struct Rows {
   char *data;
   int64_t stride; ///< bytes
 };
-
-/// To the nearest, ties to even; NaN stays NaN.
-uint16_t roundToBFloat16(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  if (value != value)
-    return static_cast<uint16_t>(bits >> 16 | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
 
 /// The products of blocks of one size.
 struct Block {
@@ -80,7 +73,7 @@ public:
     resultAt = place(rows * desc.width * bytes);
     probabilitiesAt = scoresAt = place(rows * desc.keys * sumBytes);
     scoreSlopesAt = slopesAt = place(rows * desc.keys * sumBytes);
-    if (type == GemmType::BF16) {
+    if (isNarrow(type)) {
       probabilitiesAt = place(rows * desc.keys * bytes);
       scoreSlopesAt = place(rows * desc.keys * bytes);
     }
@@ -137,14 +130,10 @@ private:
     for (int64_t row = 0; row < count; ++row) {
       const char *source = from + row * bytes;
       char *target = to.data + row * to.stride;
-      if (type != GemmType::BF16) {
+      if (isNarrow(type))
+        narrowRow(type, reinterpret_cast<const float *>(source), width, target);
+      else
         std::memcpy(target, source, bytes);
-        continue;
-      }
-      auto *sums = reinterpret_cast<const float *>(source);
-      auto *results = reinterpret_cast<uint16_t *>(target);
-      for (int64_t column = 0; column < width; ++column)
-        results[column] = roundToBFloat16(sums[column]);
     }
   }
 

@@ -30,10 +30,10 @@ struct AttentionGradDesc {
 ///
 /// The row kernel's arguments: the scores and the mask as the softmax's
 /// (SoftmaxRows), the rows of gradient · valueᵀ (argument 2), the probabilities
-/// (3; equal to argument 0 unless the inputs are bf16), the gradient of the
-/// unscaled scores (4; equal to argument 2 unless they are bf16), the rows of
-/// the result (5, `outputStride` apart) and of its gradient (6, without gaps),
-/// the rows' log-sum-exps (7) and their gradients (8, or null), and the
+/// (3; equal to argument 0 unless the inputs are narrower), the gradient of the
+/// unscaled scores (4; equal to argument 2 unless they are narrower), the rows
+/// of the result (5, `outputStride` apart) and of its gradient (6, without
+/// gaps), the rows' log-sum-exps (7) and their gradients (8, or null), and the
 /// SoftmaxRows (9).
 class AttentionGrad {
 public:

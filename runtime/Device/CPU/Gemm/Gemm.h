@@ -6,7 +6,8 @@
 // f32 and bf16 (sums in f32) are oneDNN's matmul primitive; dnnl_sgemm
 // allocates megabytes per call and is not used. Where the machine has units
 // that multiply bf16, f32 has a form of our own that uses them and is as exact.
-// f64 is our own loop: it is for proofs.
+// f16 and the 8-bit types are widened block by block to f32 or bf16, which have
+// all of their numbers. f64 is our own loop: it is for proofs.
 
 #ifndef ACCEL_RT_DEVICE_CPU_GEMM_GEMM_H
 #define ACCEL_RT_DEVICE_CPU_GEMM_GEMM_H
@@ -20,7 +21,7 @@
 
 namespace accel::rt::cpu {
 
-enum class GemmType { F32, BF16, F64 };
+enum class GemmType { F32, BF16, F64, F16, F8E4M3FN, F8E5M2 };
 
 /// Keeps products, for the rest of the process, to the instructions of
 /// x86-64-v4
@@ -42,9 +43,10 @@ int64_t getBytes(GemmType type);
 /// two matrix strides of a and b is 1, and that of c's columns. Sizes of 1 have
 /// any stride.
 struct GemmDesc {
-  GemmType type = GemmType::F32;    ///< of a, b and bias
-  GemmType outType = GemmType::F32; ///< of c: as `type`, or f32 of bf16
-  std::vector<int64_t> batch;       ///< sizes of the batch dimensions
+  GemmType type = GemmType::F32; ///< of a, b and bias
+  GemmType outType =
+      GemmType::F32;          ///< of c: as `type`, or f32 of a narrower one
+  std::vector<int64_t> batch; ///< sizes of the batch dimensions
   int64_t m = 1, n = 1, k = 1;
   std::vector<int64_t> aBatch, bBatch, cBatch;
   int64_t aRow = 0, aCol = 1, bRow = 0, bCol = 1, cRow = 0;

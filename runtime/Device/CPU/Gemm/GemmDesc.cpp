@@ -2,6 +2,7 @@
 
 #include "Device/CPU/Gemm/Gemm.h"
 
+#include "Device/CPU/Gemm/ConvertRows.h"
 #include "Device/CPU/Gemm/GemmForms.h"
 
 using namespace accel::rt;
@@ -11,6 +12,10 @@ Gemm::~Gemm() = default;
 
 int64_t accel::rt::cpu::getBytes(GemmType type) {
   switch (type) {
+  case GemmType::F8E4M3FN:
+  case GemmType::F8E5M2:
+    return 1;
+  case GemmType::F16:
   case GemmType::BF16:
     return 2;
   case GemmType::F32:
@@ -73,6 +78,8 @@ Status Gemm::create(const GemmDesc &desc, const GemmForm &form, int threads,
                          std::to_string(desc.k));
   if (desc.type == GemmType::F64)
     return createLoopGemm(desc, form, gemm);
+  if (getWideType(desc.type) != desc.type)
+    return createWidenedGemm(desc, form, threads, gemm);
   if (form.bf16x6)
     return createBf16x6Gemm(desc, form, gemm);
   Status status = createDnnlGemm(desc, form, threads, gemm);

@@ -33,6 +33,9 @@ Status createDnnlGemm(const GemmDesc &desc, const GemmForm &form, int threads,
 /// pieces.
 Status createBf16x6Gemm(const GemmDesc &desc, const GemmForm &form,
                         std::unique_ptr<Gemm> &gemm);
+/// The form of types that no library multiplies: blocks are widened.
+Status createWidenedGemm(const GemmDesc &desc, const GemmForm &form,
+                         int threads, std::unique_ptr<Gemm> &gemm);
 /// The form of f64: a loop over blocks.
 Status createLoopGemm(const GemmDesc &desc, const GemmForm &form,
                       std::unique_ptr<Gemm> &gemm);

@@ -5,6 +5,7 @@
 // de Geijn, "Anatomy of high-performance matrix multiplication", 2008.
 
 #include "Device/CPU/Gemm/GemmForms.h"
+#include "accel-rt/NumberFormat.h"
 
 #include <cstring>
 
@@ -12,25 +13,13 @@ using namespace accel::rt;
 using namespace accel::rt::cpu;
 
 namespace {
-/// bf16 in memory: the upper half of an f32.
-struct BFloat16 {
-  uint16_t bits;
-  operator float() const {
-    uint32_t wide = static_cast<uint32_t>(bits) << 16;
-    float value;
-    std::memcpy(&value, &wide, 4);
-    return value;
-  }
-  BFloat16() = default;
-  BFloat16(float value) {
-    uint32_t wide;
-    std::memcpy(&wide, &value, 4);
-    if (value != value)
-      wide |= 0x400000; // stays a NaN
-    else
-      wide += 0x7fff + ((wide >> 16) & 1); // to nearest, ties to even
-    bits = static_cast<uint16_t>(wide >> 16);
-  }
+/// An element in memory of a format that is narrower than f32.
+template <const NumberFormat &F> struct Narrow {
+  std::conditional_t<F.bits() == 8, uint8_t, uint16_t> code;
+  operator float() const { return widenNumber<F>(code); }
+  Narrow() = default;
+  Narrow(float value)
+      : code(static_cast<decltype(code)>(narrowNumber<F>(value))) {}
 };
 
 /// Rows of a block of c, and inner elements of a strip of b.
@@ -191,8 +180,9 @@ Status cpu::createLoopGemm(const GemmDesc &desc, const GemmForm &form,
   else if (desc.type == GemmType::F32)
     gemm = std::make_unique<LoopGemm<float, float, float>>(desc, form);
   else if (desc.outType == GemmType::F32)
-    gemm = std::make_unique<LoopGemm<BFloat16, float, float>>(desc, form);
+    gemm = std::make_unique<LoopGemm<Narrow<kBF16>, float, float>>(desc, form);
   else
-    gemm = std::make_unique<LoopGemm<BFloat16, BFloat16, float>>(desc, form);
+    gemm = std::make_unique<LoopGemm<Narrow<kBF16>, Narrow<kBF16>, float>>(
+        desc, form);
   return Status();
 }

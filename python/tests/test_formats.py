@@ -1,0 +1,120 @@
+"""Casts between formats, by compiled kernels and by the evaluator, beside ml_dtypes: of all codes
+of 8 and 16 bits, of ten million f32 and a million f64 of all magnitudes; with and without
+saturation. ml_dtypes rounds f64 twice, by way of f32: those are held against the nearest of all
+numbers of the format. Needs the tools, whose folder ACC_BIN names."""
+import unittest
+
+import ml_dtypes
+import numpy as np
+
+from training import WITHOUT_TOOLS, TrainCase
+
+NARROW = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn,
+          "f8E5M2": ml_dtypes.float8_e5m2}
+WIDE = {"f32": np.float32, "f64": np.float64}
+
+
+def all_codes(dtype):
+    codes = np.arange(2 ** (8 * np.dtype(dtype).itemsize), dtype=f"u{np.dtype(dtype).itemsize}")
+    return codes.view(dtype)
+
+
+def drawn(dtype, count):
+    """Numbers of all codes of f32 or f64, and those next to a tie of a narrower format."""
+    size = np.dtype(dtype).itemsize
+    some = np.random.default_rng(3).integers(0, 256, count * size, np.uint8).view(dtype)
+    ties = [one.astype(np.float64) for one in map(all_codes, NARROW.values())]
+    middles = []
+    for numbers in ties:
+        finite = np.unique(numbers[np.isfinite(numbers)])
+        middles.append((finite[1:] + finite[:-1]) / 2)
+    near = np.concatenate(middles).astype(dtype)
+    return np.concatenate([some, near, np.nextafter(near, dtype(np.inf)),
+                           np.nextafter(near, dtype(-np.inf))])
+
+
+def nearest(values, dtype):
+    """f64 rounded once: the nearest of all numbers, of two the one whose code is even."""
+    numbers = all_codes(dtype).astype(np.float64)
+    finite, codes = np.unique(np.abs(numbers[np.isfinite(numbers)]), return_index=True)
+    top = finite[-1] + (finite[-1] - finite[-2]) / 2
+    size = np.where(np.isnan(values), 0, np.abs(values))
+    above = np.clip(np.searchsorted(finite, size), 1, len(finite) - 1)
+    low, high = finite[above - 1], finite[above]
+    # Codes of magnitudes follow their order.
+    even = np.where((above - 1) % 2 == 0, low, high)
+    middle = (low + high) / 2
+    found = np.where(size < middle, low, np.where(size > middle, high, even))
+    beyond = np.array([np.inf]).astype(dtype).astype(np.float64)[0]
+    isEven = (len(finite) - 1) % 2 == 0
+    found = np.where((size > top) | ((size == top) & (not isEven)), beyond, found)
+    return np.where(np.isnan(values), np.nan, np.copysign(found, values)).astype(np.float32)
+
+
+@unittest.skipIf(WITHOUT_TOOLS, WITHOUT_TOOLS)
+class Formats(TrainCase):
+    def cast(self, values, source, target, saturate, by):
+        """f64 values as `source`, cast to `target`: as f32, which holds all of it."""
+        count, wide = len(values), "f64" if source == "f64" else "f32"
+        words = " {saturate}" if saturate else ""
+        first = (f"%a = nn.cast %x : (tensor<{count}x{wide}>) -> tensor<{count}x{source}>"
+                 if source != wide else "")
+        program = self.folder / "m.mlir"
+        program.write_text(f"""module attributes {{accel.phase = "nn"}} {{
+  func.func @main(%x: tensor<{count}x{wide}> {{nn.input = "x"}})
+      -> (tensor<{count}xf32> {{nn.output = "y"}}) attributes {{nn.entry}} {{
+    {first}
+    %b = nn.cast {"%a" if first else "%x"}{words} : (tensor<{count}x{source}>) -> tensor<{count}x{target}>
+    %y = nn.cast %b : (tensor<{count}x{target}>) -> tensor<{count}xf32>
+    return %y : tensor<{count}xf32>
+  }}
+}}""")
+        inputs, outputs = self.folder / "in", self.folder / "out"
+        inputs.mkdir(exist_ok=True)
+        np.save(inputs / "x.npy", values.astype(WIDE[wide]))
+        if by == "acc-run":
+            executable = self.folder / "m.accx"
+            self.tool("acc-opt", program, "-o", executable)
+            self.tool("acc-run", executable, "--inputs", inputs, "--outputs", outputs)
+        else:
+            self.tool("acc-eval", "--own-types", program, "--inputs", inputs, "--outputs", outputs)
+        return np.load(outputs / "y.npy").astype(np.float32)  # the evaluator writes f64
+
+    def check(self, values, source, target, saturate, by):
+        with self.subTest(source=source, target=target, saturate=saturate, by=by):
+            found = self.cast(values.astype(np.float64), source, target, saturate, by)
+            dtype = NARROW[target]
+            with np.errstate(all="ignore"):
+                given = values
+                if saturate:
+                    largest = np.float64(ml_dtypes.finfo(dtype).max)
+                    wide = values.astype(np.float64 if source == "f64" else np.float32)
+                    given = np.where(np.isnan(wide), wide, np.clip(wide, -largest, largest))
+                expected = (nearest(given, dtype) if source == "f64"
+                            else given.astype(dtype).astype(np.float32))
+            same = (found.view(np.uint32) == expected.view(np.uint32)) | (
+                np.isnan(found) & np.isnan(expected))
+            wrong = np.flatnonzero(~same)
+            self.assertEqual(len(wrong), 0,
+                             [(values[i], found[i], expected[i]) for i in wrong[:5]])
+
+    def test_all_codes(self):
+        for source, dtype in NARROW.items():
+            for target in NARROW:
+                if source != target:
+                    for by in ("acc-run", "acc-eval"):
+                        self.check(all_codes(dtype), source, target, False, by)
+                        self.check(all_codes(dtype), source, target, True, by)
+
+    def test_drawn_numbers(self):
+        for source, dtype in WIDE.items():
+            values = drawn(dtype, 10_000_000 if source == "f32" else 1_000_000)
+            few = drawn(dtype, 50_000)
+            for target in NARROW:
+                for saturate in (False, True):
+                    self.check(values, source, target, saturate, "acc-run")
+                    self.check(few, source, target, saturate, "acc-eval")
+
+
+if __name__ == "__main__":
+    unittest.main()
