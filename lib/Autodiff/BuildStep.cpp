@@ -566,6 +566,8 @@ LogicalResult StepBuilder::run(StringRef lossSpec,
   if (failed(chosen) || failed(chooseGroups(module, entry, rule, *chosen)))
     return failure();
   trained = *chosen;
+  if (failed(keepMasterWeights(module, trained)))
+    return failure();
   auto scalar = RankedTensorType::get({}, builder.getI64Type());
   FailureOr<SmallVector<Write>> counters =
       addStates({{std::string(kUpdateCounterName), scalar},

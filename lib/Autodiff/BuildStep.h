@@ -44,11 +44,16 @@ llvm::SmallVector<llvm::StringRef> getNames(nn::StateOp state);
 
 /// The parameters that are trained, in the entry's order; the others get
 /// `frozen`. Fails where a pattern matches nothing, where nothing is trained,
-/// or where a trained parameter is of another type than f32 or f64.
+/// or where a trained parameter is of another type than f64, f32, bf16 or f16.
 mlir::FailureOr<llvm::SmallVector<Trained>>
 chooseTrained(mlir::ModuleOp module, mlir::func::FuncOp entry,
               llvm::ArrayRef<std::string> trainable,
               llvm::ArrayRef<std::string> frozen);
+
+/// Makes states of `trained` that are narrower than f32 states of f32, their
+/// master weights: each entry that reads one casts it to the type that it had.
+mlir::LogicalResult keepMasterWeights(mlir::ModuleOp module,
+                                      llvm::ArrayRef<Trained> trained);
 
 /// Finds the optimizer and its numbers for each of `trained`: what the rule
 /// says of all, of matrices of hidden layers, of weight decay and of groups, by

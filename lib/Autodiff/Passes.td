@@ -127,8 +127,9 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
     Runs on phase `nn`; the first pass of phase `train`. Refuses a loss of more
     than one element, a trained parameter that reaches the loss through an op
     without a vector-Jacobian product, patterns that match nothing, a module
-    that import says cannot be trained, and parameters of types other than f32
-    and f64.
+    that import says cannot be trained, and trained parameters of other types than f64,
+    f32, bf16 and f16. Those of 16 bits become states of f32, the master weights, which entries
+    cast to the model's type.
 
     ```mlir
     // nn-build-step="loss=y optimizer=sgd set=optimizer.lr=0.1"

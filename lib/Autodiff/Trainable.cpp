@@ -74,13 +74,13 @@ autodiff::chooseTrained(ModuleOp module, func::FuncOp entry,
     if (state.getFrozen() || state.getRole() != nn::StateRole::parameter)
       continue;
     Type element = getElementTypeOrSelf(argument.getType());
-    if (!element.isF32() && !element.isF64())
+    if (!element.isF32() && !element.isF64() && !element.isF16() &&
+        !element.isBF16())
       return state.emitError()
-             << "expected a parameter of f32 or f64 to train, found '"
+             << "expected a parameter of f64, f32, bf16 or f16 to train, found "
+                "'"
              << state.getSymName() << "' of type " << argument.getType()
-             << ": export the model in float32 (model.float()) and use "
-                "--mixed-precision, or leave it as it is by "
-                "--frozen=PATTERN";
+             << ": leave it as it is by --frozen=PATTERN";
     trained.push_back({state, argument, {}});
   }
   if (trained.empty())

@@ -87,11 +87,6 @@ def check(module, entries):
         if tensor.is_complex():
             raise Refused(f"parameter '{entry.name}' is complex, which ONNX has no type for: hold "
                           "its real and imaginary parts")
-        if tensor.dtype in (torch.bfloat16, torch.float16):
-            raise Refused(
-                f"parameter '{entry.name}' is {str(tensor.dtype).removeprefix('torch.')}: call "
-                "float() on the module before exporting, and have acc compute in bfloat16 with "
-                "acc-opt --mixed-precision=bf16, which keeps the weights in float32")
         if getattr(tensor, "_backward_hooks", None) or getattr(
                 tensor, "_post_accumulate_grad_hooks", None):
             raise Refused(f"parameter '{entry.name}' has a hook on its gradient, which a file "

@@ -375,6 +375,12 @@ def unsupported(case):
     case.refused("draws from Python's module random", lambda s, h: (h * random.random()).sum())
 
 
+def halves(case):
+    for dtype in (torch.bfloat16, torch.float16):
+        case.trained(lambda s, h: s.n(h.to(s.n.weight.dtype)).sin().sum().to(h.dtype),
+                     n=lambda dtype=dtype: nn.Linear(6, 5).to(dtype))
+
+
 def changed(case):
     class Counting(nn.Module):
         def __init__(self):
@@ -398,8 +404,6 @@ def changed(case):
             return s.b(h).float().sum()
     case.refused("a training step changes parameters only", lambda s, h: s.n(h).sum(), n=Counting)
     case.refused("tie them", lambda s, h: s.n(h).sum(), n=Shared)
-    case.refused("call float() on the module", lambda s, h: s.n(h.bfloat16()).float().sum(),
-                 n=lambda: nn.Linear(6, 5).bfloat16())
     case.refused("leave it out and let acc compute in bfloat16", cast)
 
 
@@ -413,7 +417,8 @@ ROWS = {
     "an `autograd.Function`": autograd_functions, "in-place writes": gradients_inside,
     "`x[mask]`": chosen, "`h[mask] = 0`": written, "a parameter of one number": one_number,
     "forward hooks": hooks, "a counter, list": changing, "a tensor kept": kept,
-    "batch norm in training mode": unsupported, "buffers that the forward changes": changed,
+    "batch norm in training mode": unsupported, "bfloat16 or float16 parameters": halves,
+    "buffers that the forward changes": changed,
 }
 
 

@@ -179,11 +179,15 @@ private:
                   : Status::error("expected a fill of one element for " + what);
     }
     if (first.stored) {
-      if (*first.stored != DType::F32 || state.dtype != DType::F64)
-        return Status::error("expected a conversion of f32 to f64, found one "
-                             "of " +
-                             std::string(dtypeName(*first.stored)) + " to " +
-                             dtypeName(state.dtype) + " for " + what);
+      bool isHalf = first.stored == DType::F16 || first.stored == DType::BF16;
+      if (!(state.dtype == DType::F64 &&
+            (isHalf || first.stored == DType::F32)) &&
+          !(state.dtype == DType::F32 && isHalf))
+        return Status::error(
+            "expected a conversion to a wider float, found one "
+            "of " +
+            std::string(dtypeName(*first.stored)) + " to " +
+            dtypeName(state.dtype) + " for " + what);
       bytes = boundedProduct(state.valueShape(), dtypeBytes(*first.stored));
     }
     if (first.bytes != static_cast<uint64_t>(bytes))

@@ -84,10 +84,10 @@ module {
 // -----
 
 module {
-  // expected-error @below {{expected a parameter of f32 or f64 to train, found 'w' of type 'tensor<f16>': export the model in float32 (model.float()) and use --mixed-precision, or leave it as it is by --frozen=PATTERN}}
-  nn.state @w : tensor<f16> = dense<1.0>
-  func.func @main(%w: tensor<f16> {nn.state = @w}) -> (tensor<f16> {nn.output = "y"}) attributes {nn.entry} {
-    return %w : tensor<f16>
+  // expected-error @below {{expected a parameter of f64, f32, bf16 or f16 to train, found 'w' of type 'tensor<f8E5M2>': leave it as it is by --frozen=PATTERN}}
+  nn.state @w : tensor<f8E5M2> = dense<1.0>
+  func.func @main(%w: tensor<f8E5M2> {nn.state = @w}) -> (tensor<f8E5M2> {nn.output = "y"}) attributes {nn.entry} {
+    return %w : tensor<f8E5M2>
   }
 }
 

@@ -370,14 +370,15 @@ TEST(ValidateFields, OfStates) {
                 s.interleaved = Interleaved{0, {1, 1}, 1};
               }),
               HasSubstr("expected the shape of the state, shared as it is"));
-  EXPECT_THAT(state([](StatePlan &s) { s.first.stored = DType::F32; }),
-              HasSubstr("a conversion of f32 to f64, found one of f32 to f32"));
+  EXPECT_THAT(
+      state([](StatePlan &s) { s.first.stored = DType::F32; }),
+      HasSubstr("a conversion to a wider float, found one of f32 to f32"));
   EXPECT_THAT(state([](StatePlan &s) {
-                s.first.stored = DType::BF16;
-                s.dtype = DType::F64;
-                s.first.bytes = 8;
+                s.first.stored = DType::F64;
+                s.dtype = DType::F32;
+                s.first.bytes = 32;
               }),
-              HasSubstr("a conversion of f32 to f64, found one of bf16"));
+              HasSubstr("a conversion to a wider float, found one of f64"));
   EXPECT_THAT(state([](StatePlan &s) { s.first.offset = 17; }),
               HasSubstr("expected a range of a section for state 'w'"));
   EXPECT_THAT(state([](StatePlan &s) { s.first.hash.reset(); }),

@@ -167,6 +167,8 @@ TEST(Attention, AgreesWithPlainLoopsInDouble) {
 
 TEST(Attention, AgreesWithPlainLoopsInBf16) {
   for (const AttentionCase &which : attentionCases())
-    for (int64_t block : {0, 8})
+    for (int64_t block : {0, 8}) {
       check<BFloat16>(which, block, 2e-2);
+      check<Float16>(which, block, 3e-3);
+    }
 }

@@ -7,6 +7,7 @@
 #include "KernelHarness.h"
 
 #include "Device/CPU/Gemm/AttentionGrad.h"
+#include "accel-rt/NumberFormat.h"
 
 namespace accel::test {
 
@@ -59,27 +60,24 @@ template <> struct Types<float> {
   static constexpr const char *name = "f32", *sum = "f32";
   static constexpr rt::cpu::GemmType type = rt::cpu::GemmType::F32;
 };
-/// bf16 in memory.
-struct BFloat16 {
-  uint16_t bits = 0;
-  BFloat16() = default;
-  BFloat16(double value) { // cut off: the tests need no better
-    auto narrow = static_cast<float>(value);
-    uint32_t wide;
-    std::memcpy(&wide, &narrow, 4);
-    bits = wide >> 16;
-  }
-  operator double() const {
-    uint32_t wide = uint32_t(bits) << 16;
-    float value;
-    std::memcpy(&value, &wide, 4);
-    return value;
-  }
+/// A float of 16 bits in memory.
+template <const rt::NumberFormat &F> struct Half {
+  uint16_t code = 0;
+  Half() = default;
+  Half(double value) : code(rt::encodeNumber(F, value)) {}
+  operator double() const { return rt::decodeNumber(F, code); }
 };
+using BFloat16 = Half<rt::kBF16>;
+using Float16 = Half<rt::kF16>;
 template <> struct Types<BFloat16> {
   using Sum = float;
   static constexpr const char *name = "bf16", *sum = "f32";
   static constexpr rt::cpu::GemmType type = rt::cpu::GemmType::BF16;
+};
+template <> struct Types<Float16> {
+  using Sum = float;
+  static constexpr const char *name = "f16", *sum = "f32";
+  static constexpr rt::cpu::GemmType type = rt::cpu::GemmType::F16;
 };
 template <> struct Types<double> {
   using Sum = double;

@@ -278,8 +278,10 @@ TEST(AttentionGrad, AgreesWithPlainLoopsInDouble) {
 
 TEST(AttentionGrad, AgreesWithPlainLoopsInBf16) {
   for (const AttentionCase &which : attentionCases())
-    for (int64_t block : {0, 8})
+    for (int64_t block : {0, 8}) {
       check<BFloat16>(which, block, 5e-2);
+      check<Float16>(which, block, 1e-2);
+    }
 }
 
 /// Scores above their log-sum-exp: what rounds products otherwise than the
