@@ -114,6 +114,8 @@ LogicalResult Compilation::run() {
   return writeText([&](llvm::raw_ostream &os) {
     if (options.report == "memory")
       return report::printMemory(*module, options.output, os, options.json);
+    if (options.report == "precision")
+      return report::printPrecision(*module, os, options.json);
     if (options.report == "sharding")
       return report::printSharding(*module, os, options.json);
     if (options.report == "collectives")
@@ -276,13 +278,14 @@ LogicalResult Compilation::runPhases() {
         return fail(context, options.input,
                     "cannot use '" + flag + "': the module is in phase '" +
                         stringifyPhase(*reached) + "', past what reads it");
-  Phase last = wantsExecutable()                ? Phase::Plan
-               : options.report == "parameters" ? Phase::Train
-               : isOfLocal(options.report)      ? Phase::Local
-               : options.explain == "sharding"  ? Phase::Dist
-               : !options.explain.empty()       ? Phase::Local
-               : !options.report.empty()        ? Phase::Plan
-                                                : options.compileTo;
+  Phase last = wantsExecutable() ? Phase::Plan
+               : options.report == "parameters" || options.report == "precision"
+                   ? Phase::Train
+               : isOfLocal(options.report)     ? Phase::Local
+               : options.explain == "sharding" ? Phase::Dist
+               : !options.explain.empty()      ? Phase::Local
+               : !options.report.empty()       ? Phase::Plan
+                                               : options.compileTo;
   if (*reached > last)
     return fail(context, options.input,
                 "cannot compile to phase '" + stringifyPhase(last) +

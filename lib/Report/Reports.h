@@ -1,7 +1,7 @@
 // What a compilation costs and where things are, before anything runs:
 // `acc-opt
 // --report=memory|sharding|collectives|commands|scale|decisions|stages|schedule`,
-// and of a training step `parameters`; and why they are so:
+// `precision`, and of a training step `parameters`; and why they are so:
 // `--explain=sharding|collectives`.
 
 #ifndef ACCEL_LIB_REPORT_REPORTS_H
@@ -35,6 +35,14 @@ llvm::StringMap<llvm::json::Object> collectUpdates(mlir::ModuleOp module);
 /// the order of the states. Errors: nothing is trained.
 mlir::LogicalResult printUpdates(mlir::ModuleOp module, llvm::raw_ostream &os,
                                  bool json);
+
+/// In which types each product and attention of the step, or else of the forward,
+/// is computed, of a module in phase `train`: its node, which part of the
+/// computation it is (forward, the gradient of an input or of a weight), types
+/// of operands, sums and result, and what said so; and the scale that the loss
+/// begins with. Errors: no entry.
+mlir::LogicalResult printPrecision(mlir::ModuleOp module, llvm::raw_ostream &os,
+                                   bool json);
 
 /// What ranks exchange in one call of the main entry, of a module in phase
 /// `plan`: by kind, axes, element type and the pass that put it there, how many

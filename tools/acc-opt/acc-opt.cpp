@@ -98,7 +98,8 @@ static cl::opt<int64_t>
 static cl::opt<std::string>
     report("report",
            cl::desc("Print a report instead of IR: parameters, memory, "
-                    "sharding, collectives, commands, scale, decisions (what "
+                    "precision (types of products), sharding, collectives, "
+                    "commands, scale, decisions (what "
                     "was chosen by cost, and what else there was), stages, "
                     "schedule (of micro-batches; with -o FILE.svg a picture, "
                     "FILE.json a trace) or scheduler (the learning rate and "
@@ -168,13 +169,13 @@ static LogicalResult readWords(CompileOptions &options) {
            options.output + "'");
   options.originalWeights = originalWeights;
   static constexpr StringLiteral reports[] = {
-      "parameters", "memory",    "sharding", "collectives", "commands",
-      "scale",      "decisions", "stages",   "schedule",    "scheduler"};
+      "parameters", "memory", "sharding", "collectives", "commands", "scale",
+      "decisions",  "stages", "schedule", "scheduler",   "precision"};
   if (!report.empty() && !llvm::is_contained(reports, report))
-    refuse(
-        "expected --report=parameters, memory, sharding, collectives, "
-        "commands, scale, decisions, stages, schedule or scheduler, found '" +
-        report + "'");
+    refuse("expected --report=parameters, memory, sharding, collectives, "
+           "commands, scale, decisions, stages, schedule, scheduler or "
+           "precision, found '" +
+           report + "'");
   if ((report == "scale") != !links.empty())
     refuse(report == "scale"
                ? "expected --links=FILE with --report=scale: what machines and "

@@ -1,0 +1,150 @@
+// `--report=precision`: in which types a program multiplies, and why.
+
+#include "NodeNames.h"
+#include "Reports.h"
+#include "Table.h"
+#include "dialects/Interfaces/Castable.h"
+#include "dialects/NN/Entry.h"
+#include "dialects/NN/NN.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::report;
+using llvm::json::Object;
+
+static std::string nameOf(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+static Type elementOf(Value value) {
+  return getElementTypeOrSelf(value.getType());
+}
+
+namespace {
+/// One product, or attention: what is printed of it.
+struct Row {
+  std::string node, op, part, operands, sums, result, why;
+};
+} // namespace
+
+/// What moves elements, or rounds them.
+static bool isOnTheWay(Operation *op) {
+  return isa<nn::CastOp, nn::ReshapeOp, nn::TransposeOp, nn::SliceOp,
+             nn::BroadcastOp, nn::CutOp>(op);
+}
+
+/// Whether the value, as it is or added to others, is a gradient of a state.
+static bool isOfState(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    return isa<nn::GradientOp>(user) ||
+           ((isOnTheWay(user) || isa<nn::AddOp>(user)) &&
+            isOfState(user->getResult(0)));
+  });
+}
+
+/// Whether a location says that its op is made for a gradient.
+static bool isOfBackward(Location loc) {
+  bool found = false;
+  loc->walk([&](Location inner) {
+    auto name = dyn_cast<NameLoc>(inner);
+    found |= name && name.getName() == "gradient";
+    return found ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found;
+}
+
+static StringRef getPart(Operation *op) {
+  if (isa<nn::GroupedMatmulGradOp>(op) || isOfState(op->getResult(0)))
+    return "weight gradient";
+  return isOfBackward(op->getLoc()) ? "input gradient" : "forward";
+}
+
+/// What the casts of its operands say, or what stands for saying nothing.
+static std::string getReason(Operation *op) {
+  for (Value operand : op->getOperands())
+    while (Operation *maker = operand.getDefiningOp()) {
+      if (auto reason = maker->getAttrOfType<StringAttr>(nn::kReasonAttr))
+        return reason.str();
+      if (!isOnTheWay(maker))
+        break;
+      operand = maker->getOperand(0);
+    }
+  return "the model's types";
+}
+
+static Row describe(Operation *op) {
+  SmallVector<std::string> operands;
+  for (Value operand : op->getOperands())
+    if (isa<FloatType>(elementOf(operand)) && operands.size() < 2)
+      operands.push_back(nameOf(elementOf(operand)));
+  Type type = elementOf(op->getOperand(0));
+  std::string node = describeNode(op);
+  if (StringRef name = node; // of gradients the part is said
+      name.consume_back("gradient") &&
+      (name.empty() || name.consume_back(", ")))
+    node = name.str();
+  return {node,
+          op->getName().stripDialect().str(),
+          getPart(op).str(),
+          llvm::join(operands, " x "),
+          type.isF64() ? "f64" : "f32",
+          nameOf(elementOf(op->getResult(0))),
+          getReason(op)};
+}
+
+/// The scale that a loss begins with; none where it is not scaled.
+static std::optional<double> findScale(ModuleOp module) {
+  for (auto state : module.getOps<nn::StateOp>())
+    if (state.getRole() == nn::StateRole::scaler &&
+        getElementTypeOrSelf(state.getType()).isF32())
+      if (auto init = dyn_cast<SplatElementsAttr>(state.getInit()))
+        return init.getSplatValue<APFloat>().convertToDouble();
+  return std::nullopt;
+}
+
+LogicalResult report::printPrecision(ModuleOp module, llvm::raw_ostream &os,
+                                     bool json) {
+  func::FuncOp entry = nn::findEntry(module, nn::EntryKind::step);
+  if (!entry)
+    entry = nn::findEntry(module, nn::EntryKind::forward);
+  if (!entry)
+    return module.emitError() << "expected a step or a forward entry for "
+                                 "--report=precision, found none";
+  llvm::json::Array products;
+  Table table({"node", "op", "part", "operands", "sums", "result", "why"});
+  entry.walk([&](Operation *op) {
+    if (!isa<CastableOpInterface, nn::GroupedMatmulGradOp, nn::AttentionGradOp>(
+            op))
+      return;
+    Row row = describe(op);
+    products.push_back(Object{{"node", row.node},
+                              {"op", row.op},
+                              {"part", row.part},
+                              {"operands", row.operands},
+                              {"sums", row.sums},
+                              {"result", row.result},
+                              {"why", row.why}});
+    table.add({row.node, row.op, row.part, row.operands, row.sums, row.result,
+               row.why});
+  });
+  std::optional<double> scale = findScale(module);
+  if (json) {
+    Object all{{"entry", entry.getSymName()},
+               {"products", std::move(products)}};
+    if (scale)
+      all["loss_scale"] = *scale;
+    os << llvm::formatv("{0:2}", llvm::json::Value(std::move(all))) << "\n";
+    return success();
+  }
+  os << "products of '" << entry.getSymName() << "':\n";
+  table.print(os);
+  if (scale)
+    os << "loss scale: from " << llvm::format("%g", *scale)
+       << ", a state of the step\n";
+  return success();
+}
