@@ -36,11 +36,11 @@ llvm::StringMap<llvm::json::Object> collectUpdates(mlir::ModuleOp module);
 mlir::LogicalResult printUpdates(mlir::ModuleOp module, llvm::raw_ostream &os,
                                  bool json);
 
-/// In which types each product and attention of the step, or else of the forward,
-/// is computed, of a module in phase `train`: its node, which part of the
-/// computation it is (forward, the gradient of an input or of a weight), types
-/// of operands, sums and result, and what said so; and the scale that the loss
-/// begins with. Errors: no entry.
+/// In which types each product and attention of the step, or else of the
+/// forward, is computed, of a module in phase `train`: its node, which part of
+/// the computation it is (forward, the gradient of an input or of a weight),
+/// types of operands, sums and result, and what said so; and the scale that the
+/// loss begins with. Errors: no entry.
 mlir::LogicalResult printPrecision(mlir::ModuleOp module, llvm::raw_ostream &os,
                                    bool json);
 

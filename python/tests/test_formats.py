@@ -115,6 +115,31 @@ class Formats(TrainCase):
                     self.check(values, source, target, saturate, "acc-run")
                     self.check(few, source, target, saturate, "acc-eval")
 
+    def test_products_of_two_formats(self):
+        program, executable = self.folder / "m.mlir", self.folder / "m.accx"
+        program.write_text("""module attributes {accel.phase = "nn"} {
+  nn.state @w : tensor<70x9xf32> = dense<0.375>
+  func.func @main(%x: tensor<5x70xf32> {nn.input = "x"}, %w: tensor<70x9xf32> {nn.state = @w})
+      -> (tensor<5x9xf32> {nn.output = "y"}) attributes {nn.entry} {
+    %c = nn.constant dense<64.0> : tensor<70x9xf32>
+    %s = nn.mul %w, %c : tensor<70x9xf32>
+    %q = nn.cast %s {saturate} : (tensor<70x9xf32>) -> tensor<70x9xf8E4M3FN>
+    %a = nn.cast %x {saturate} : (tensor<5x70xf32>) -> tensor<5x70xf8E5M2>
+    %p = nn.matmul %a, %q : (tensor<5x70xf8E5M2>, tensor<70x9xf8E4M3FN>) -> tensor<5x9xf32>
+    return %p : tensor<5x9xf32>
+  }
+}""")
+        self.tool("acc-opt", program, "-o", executable)
+        inputs, outputs = self.folder / "in", self.folder / "out"
+        inputs.mkdir()
+        x = np.random.default_rng(1).standard_normal((5, 70)).astype(np.float32) * 30000
+        np.save(inputs / "x.npy", x)
+        rounded = np.clip(x, -57344, 57344).astype(ml_dtypes.float8_e5m2).astype(np.float64)
+        for tool in (("acc-run", executable), ("acc-eval", "--own-types", program)):
+            self.tool(*tool, "--inputs", inputs, "--outputs", outputs)
+            np.testing.assert_allclose(np.load(outputs / "y.npy"), rounded @ np.full((70, 9), 24.0),
+                                       rtol=1e-6, atol=1)
+
 
 if __name__ == "__main__":
     unittest.main()

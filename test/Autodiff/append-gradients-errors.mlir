@@ -33,3 +33,12 @@ func.func @no_float(%x: tensor<f32>) -> tensor<i64> {
   %y = nn.cast %x : (tensor<f32>) -> tensor<i64>
   return %y : tensor<i64>
 }
+
+// -----
+
+func.func @octets(%x: tensor<2x3xf8E5M2>, %w: tensor<3x4xf8E4M3FN>) -> tensor<f32> {
+  // expected-error @below {{expected operands of 16 bits or more of a product that is differentiated, found 'tensor<2x3xf8E5M2>' and 'tensor<3x4xf8E4M3FN>'}}
+  %p = nn.matmul %x, %w : (tensor<2x3xf8E5M2>, tensor<3x4xf8E4M3FN>) -> tensor<2x4xf32>
+  %y = nn.reduce sum %p dims [0, 1] : (tensor<2x4xf32>) -> tensor<f32>
+  return %y : tensor<f32>
+}

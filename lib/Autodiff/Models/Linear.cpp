@@ -19,6 +19,10 @@ struct Matmul : GradientModel<Matmul, nn::MatmulOp> {
   static LogicalResult vjp(nn::MatmulOp op, const NNBuilder &e, Value g,
                            SmallVectorImpl<Value> &out) {
     Value lhs = op.getLhs(), rhs = op.getRhs();
+    if (typeOf(lhs).getElementTypeBitWidth() == 8)
+      return op.emitError() << "expected operands of 16 bits or more of a "
+                               "product that is differentiated, found "
+                            << lhs.getType() << " and " << rhs.getType();
     bool transposed = op.getTransposeLhs();
     Value dLhs = e.matmul(g, rhs, false, !op.getTransposeRhs());
     out.push_back(transposed ? e.swapLast(dLhs) : dLhs);

@@ -67,8 +67,8 @@ private:
 
 Key keyOf(const rt::cpu::GemmDesc &desc, const GemmUse &use) {
   return Key()
-      .add(desc.type, desc.outType, desc.m, desc.n, desc.k, desc.aRow,
-           desc.aCol, desc.bRow, desc.bCol, desc.cRow, desc.bias,
+      .add(desc.type, desc.getTypeOfB(), desc.outType, desc.m, desc.n, desc.k,
+           desc.aRow, desc.aCol, desc.bRow, desc.bCol, desc.cRow, desc.bias,
            desc.accumulate, use.constantWeights, use.threads)
       .addList(desc.batch)
       .addList(desc.aBatch)
@@ -219,6 +219,8 @@ LogicalResult FormChooser::choose(plan::GemmOp gemm) {
       *type, *outType, getOperand(gemm.getA()), getOperand(gemm.getB()),
       getOperand(gemm.getC()), gemm.getBias().has_value(),
       gemm.getAccumulate());
+  if (gemm.getB().getElement() != gemm.getA().getElement())
+    desc.otherType = getType(gemm.getB().getElement());
   plan::ReadOp read = findStateRead(gemm.getB());
   GemmUse use;
   use.constantWeights = read != nullptr;

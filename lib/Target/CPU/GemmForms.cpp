@@ -187,10 +187,11 @@ static std::string getKey(const GemmDesc &desc, const GemmUse &use) {
   os << sys::getHostCPUName() << ";dnnl" << version->major << "."
      << version->minor << "." << version->patch
      << (rt::cpu::hasBf16Tiles() ? "amx" : "") << ";t" << use.threads << ";"
-     << int(desc.type) << int(desc.outType) << int(use.constantWeights)
-     << int(desc.bias) << int(desc.accumulate) << ";" << desc.m << "x" << desc.n
-     << "x" << desc.k << ";" << desc.aRow << "," << desc.aCol << ","
-     << desc.bRow << "," << desc.bCol << "," << desc.cRow;
+     << int(desc.type) << int(desc.getTypeOfB()) << int(desc.outType)
+     << int(use.constantWeights) << int(desc.bias) << int(desc.accumulate)
+     << ";" << desc.m << "x" << desc.n << "x" << desc.k << ";" << desc.aRow
+     << "," << desc.aCol << "," << desc.bRow << "," << desc.bCol << ","
+     << desc.cRow;
   for (auto list : {&desc.batch, &desc.aBatch, &desc.bBatch, &desc.cBatch}) {
     os << ";";
     llvm::interleave(*list, os, ",");

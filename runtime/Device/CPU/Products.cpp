@@ -86,7 +86,9 @@ Status checkShapes(const GemmCommand &command) {
       (command.bias && command.bias->shape != std::vector<int64_t>{c.back()}))
     return Status::error("expected operands whose shapes agree");
   // What the library is not told: it takes them to be so.
-  if (command.b.dtype != command.a.dtype ||
+  bool hasOctets =
+      command.a.dtype >= DType::F8E4M3FN && command.b.dtype >= DType::F8E4M3FN;
+  if ((command.b.dtype != command.a.dtype && !hasOctets) ||
       (command.bias && command.bias->dtype != command.c.dtype))
     return Status::error("expected operands of one element type");
   if ((c.back() != 1 && command.c.strides.back() != 1) ||
@@ -112,6 +114,9 @@ Status prepareGemm(const GemmCommand &command, ThreadPool &pool,
                         {command.b.shape, command.b.strides},
                         {command.c.shape, command.c.strides},
                         command.bias.has_value(), command.accumulate);
+  if (command.b.dtype != command.a.dtype)
+    ACCEL_RT_RETURN_IF_ERROR(
+        getType(command.b.dtype, desc.otherType.emplace()));
   GemmForm form = getGemmForm(command.form);
   std::unique_ptr<Gemm> gemm;
   ACCEL_RT_RETURN_IF_ERROR(Gemm::create(desc, form, pool.size(), gemm));

@@ -109,12 +109,15 @@ int64_t span(const GemmDesc::Operand &operand) {
 
 void check(const Case &which, GemmType type, GemmType outType,
            const GemmForm &form, bool bias, bool accumulate,
-           bool ownLoop = false) {
+           bool ownLoop = false,
+           std::optional<GemmType> otherType = std::nullopt) {
   auto a = operand(which.batch, which.m, which.k, which.transposeA, which.padA);
   auto b = operand(which.sharedB ? std::vector<int64_t>() : which.batch,
                    which.k, which.n, which.transposeB, which.padB);
   auto c = operand(which.batch, which.m, which.n, false, which.padC);
   GemmDesc desc = GemmDesc::ofViews(type, outType, a, b, c, bias, accumulate);
+  desc.otherType = otherType;
+  GemmType bType = desc.getTypeOfB(), biasType = desc.getTypeOfBias();
   std::unique_ptr<Gemm> gemm;
   Status status = ownLoop ? createLoopGemm(desc, form, gemm)
                           : Gemm::create(desc, form, 2, gemm);
@@ -126,7 +129,7 @@ void check(const Case &which, GemmType type, GemmType outType,
   auto next = [&] { return (static_cast<int>(engine() % 17) - 8) / 8.0; };
   Buffer aData = allocate(span(a) * getBytes(type));
   Buffer bData = allocate(span(b) * getBytes(type));
-  Buffer biasData = allocate(which.n * getBytes(type));
+  Buffer biasData = allocate(which.n * getBytes(biasType));
   Buffer cData = allocate(span(c) * getBytes(outType));
   // What lies between rows stays NaN: nobody may read it.
   auto fillMatrix = [&](GemmType kind, char *data,
@@ -140,9 +143,9 @@ void check(const Case &which, GemmType type, GemmType outType,
           set(kind, data, offset(matrix, which, row, column), next());
   };
   fillMatrix(type, aData.get(), a);
-  fillMatrix(type, bData.get(), b);
+  fillMatrix(bType, bData.get(), b);
   for (int64_t j = 0; j < which.n; ++j)
-    set(type, biasData.get(), j, next());
+    set(biasType, biasData.get(), j, next());
   if (accumulate)
     fillMatrix(outType, cData.get(), c);
   Buffer before = allocate(span(c) * getBytes(outType));
@@ -178,10 +181,10 @@ void check(const Case &which, GemmType type, GemmType outType,
         int64_t at = offset(c, batch, i, j);
         double expected = accumulate ? get(outType, before.get(), at) : 0;
         if (bias)
-          expected += get(type, biasData.get(), j);
+          expected += get(biasType, biasData.get(), j);
         for (int64_t k = 0; k < which.k; ++k)
           expected += get(type, aData.get(), offset(a, batch, i, k)) *
-                      get(type, bData.get(), offset(b, batch, k, j));
+                      get(bType, bData.get(), offset(b, batch, k, j));
         double found = get(outType, cData.get(), at);
         ASSERT_LE(std::abs(found - expected),
                   tolerance * (1 + std::abs(expected)))
@@ -241,6 +244,19 @@ TEST(Gemm, WidensBlocks) {
         Case{3, 1025, 120, false, true}, Case{7, 5, 2048}})
     for (GemmType type : {GemmType::F16, GemmType::F8E4M3FN, GemmType::F8E5M2})
       check(which, type, GemmType::F32, form(false, 0, 0), true, true);
+}
+
+TEST(Gemm, MultipliesTwoTypesOfEightBits) {
+  for (const Case &which : cases())
+    for (bool more : {false, true})
+      check(which, GemmType::F8E5M2, GemmType::F32, form(false, 16, 32), more,
+            more, /*ownLoop=*/false, GemmType::F8E4M3FN);
+  GemmDesc desc;
+  desc.type = GemmType::F16;
+  desc.otherType = GemmType::F8E5M2;
+  std::unique_ptr<Gemm> gemm;
+  EXPECT_EQ(Gemm::create(desc, {}, 1, gemm).message(),
+            "expected operands of one type, or of 8 bits");
 }
 
 TEST(Gemm, ComputesWhereOneDnnHasNoForm) {

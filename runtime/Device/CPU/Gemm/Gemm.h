@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,7 +44,8 @@ int64_t getBytes(GemmType type);
 /// two matrix strides of a and b is 1, and that of c's columns. Sizes of 1 have
 /// any stride.
 struct GemmDesc {
-  GemmType type = GemmType::F32; ///< of a, b and bias
+  GemmType type = GemmType::F32;     ///< of a, and of b but for:
+  std::optional<GemmType> otherType; ///< of b: an 8-bit one beside another
   GemmType outType =
       GemmType::F32;          ///< of c: as `type`, or f32 of a narrower one
   std::vector<int64_t> batch; ///< sizes of the batch dimensions
@@ -51,6 +53,12 @@ struct GemmDesc {
   std::vector<int64_t> aBatch, bBatch, cBatch;
   int64_t aRow = 0, aCol = 1, bRow = 0, bCol = 1, cRow = 0;
   bool bias = false, accumulate = false;
+
+  GemmType getTypeOfB() const { return otherType.value_or(type); }
+  /// Of the bias: that of operands; of 8-bit ones that of c.
+  GemmType getTypeOfBias() const {
+    return getBytes(type) == 1 ? outType : type;
+  }
 
   /// The description of a plan.gemm's views: a [b…, M, K], b [b…, K, N] or
   /// [K, N], c [b…, M, N], simplified. Requires those shapes to agree.

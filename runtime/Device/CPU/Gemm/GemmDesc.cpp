@@ -76,6 +76,9 @@ Status Gemm::create(const GemmDesc &desc, const GemmForm &form, int threads,
                          std::to_string(desc.m) + ", " +
                          std::to_string(desc.n) + ", " +
                          std::to_string(desc.k));
+  if (desc.otherType &&
+      (getBytes(desc.type) != 1 || getBytes(*desc.otherType) != 1))
+    return Status::error("expected operands of one type, or of 8 bits");
   if (desc.type == GemmType::F64)
     return createLoopGemm(desc, form, gemm);
   if (getWideType(desc.type) != desc.type)

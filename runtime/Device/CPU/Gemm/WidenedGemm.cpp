@@ -96,7 +96,7 @@ public:
               desc.type, a + (chunk.a + row * desc.aRow + p * desc.aCol) * in,
               own + leftAt);
           Operand{depth, columns, desc.bRow, desc.bCol}.widen(
-              desc.type,
+              desc.getTypeOfB(),
               b + (chunk.b + p * desc.bRow + column * desc.bCol) * in,
               own + rightAt);
           inner.at({rows, columns, depth, p > 0})
@@ -105,7 +105,9 @@ public:
         }
         for (int64_t i = 0; i < rows; ++i)
           store(sums + i * columns, columns,
-                bias ? bias + (chunk.bias + column) * in : nullptr,
+                bias ? bias + (chunk.bias + column) *
+                                  getBytes(desc.getTypeOfBias())
+                     : nullptr,
                 static_cast<char *>(cData) +
                     (chunk.c + (row + i) * desc.cRow + column) *
                         getBytes(desc.outType),
@@ -172,7 +174,7 @@ private:
         sums[i] += numbers[i];
     };
     if (bias)
-      add(desc.type, bias);
+      add(desc.getTypeOfBias(), bias);
     if (desc.accumulate)
       add(desc.outType, c);
     if (desc.outType == GemmType::F32)
