@@ -45,6 +45,9 @@ static const std::string kSetHelp =
     "warmup_steps, total_steps, ...\n"
     "schedulers[I].KEY: of the parts of SequentialLR and ChainedScheduler\n"
     "scheduler.weight_decay_incr_style: how the weight decay grows\n"
+    "scaler.type: torch, deepspeed, megatron or static: the loss is scaled as "
+    "theirs is (docs/Precision.md)\n"
+    "scaler.KEY: of the scaler's own: init_scale, growth_interval, ...\n"
     "ema.decay, ema.evaluate: averages of weights\n"
     "seed: of everything random\n" +
     accel::config::describePassSettings();

@@ -95,6 +95,10 @@ Update fuzz::makeUpdate(Random &random) {
   }
   if (random.chance(25))
     update.settings.push_back("gradient_clipping=0.5");
+  if (random.chance(15))
+    update.settings.insert(update.settings.end(),
+                           {"scaler.type=torch", "scaler.init_scale=8",
+                            "scaler.growth_interval=1"});
   return update;
 }
 
@@ -221,6 +225,7 @@ llvm::LogicalResult fuzz::parseFlags(StringRef text, Update &update,
     } else if (flag == "--set") {
       bool ofUpdate = value.starts_with("optimizer.") ||
                       value.starts_with("groups[") ||
+                      value.starts_with("scaler.") ||
                       value.starts_with("gradient_clipping");
       (ofUpdate ? update.settings : layout.settings).push_back(value.str());
     } else {
