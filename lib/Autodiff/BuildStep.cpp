@@ -254,13 +254,17 @@ Value StepBuilder::sumOver(const NNBuilder &build, ArrayRef<Value> gradients,
 LogicalResult StepBuilder::addScaler() {
   if (rule.scaler.kind == ScalerKind::None)
     return success();
+  // The chunk of a pipeline that makes the loss reads the scale first.
+  int64_t last = 0;
+  for (auto cut : entry.getBody().front().getOps<nn::CutOp>())
+    last = std::max(last, int64_t(cut.getTo()));
   std::vector<NewState> wanted;
   for (const LossScaler::State &state : scaler.getStates())
     wanted.push_back(
         {state.name.str(),
          RankedTensorType::get({}, state.isScale ? Type(builder.getF32Type())
                                                  : builder.getI64Type()),
-         /*chunk=*/0, state.first});
+         last, state.first});
   auto added = addStates(wanted, nn::StateRole::scaler);
   if (succeeded(added))
     scaling = *added;

@@ -8,7 +8,7 @@ fixture, folder = map(pathlib.Path, sys.argv[1:])
 folder.mkdir(exist_ok=True)
 LAYOUTS = ([], ["--mesh=dp=2", "--micro-batches=2"],
            ["--mesh=dp_shard=2", "--set=zero_stage=3", "--recompute=full"], ["--mesh=tp=2"],
-           ["--mesh=pp=2", "--micro-batches=2"])
+           ["--mesh=pp=2", "--micro-batches=2"], ["--mesh=pp=2", "--schedule=zbv"])
 
 
 def train(*words):
