@@ -245,6 +245,17 @@ Operation *GatherPlacer::makeStep(const Weight &weight, unsigned step,
   return made;
 }
 
+/// Moves what makes a value in front of an op that reads it. What is computed
+/// again may stand before the forward's last unit, whose gathers it reads.
+static void makeBefore(Value value, Operation *reader) {
+  Operation *op = value.getDefiningOp();
+  if (!op || op->isBeforeInBlock(reader))
+    return;
+  op->moveBefore(reader);
+  for (Value operand : op->getOperands())
+    makeBefore(operand, op);
+}
+
 /// One gather per unit and weight, all in front of the unit's first use. What
 /// the forward's last unit has gathered, the backward, which begins there, goes
 /// on with; of all others with what groups of ranks have kept, if they have.
@@ -275,9 +286,11 @@ void GatherPlacer::place(ArrayRef<Use> uses, bool isBackward) {
       for (unsigned step = kept ? weight.ofGroup : 0; step < weight.made.size();
            ++step) {
         bool isOverGroups = step < weight.ofGroup;
-        Operation *made = makeStep(
-            weight, step, gather, use.unit, instance->second,
-            isOverGroups && firstInGroup ? firstInGroup : starts[use.unit]);
+        Operation *before =
+            isOverGroups && firstInGroup ? firstInGroup : starts[use.unit];
+        makeBefore(gather, before);
+        Operation *made =
+            makeStep(weight, step, gather, use.unit, instance->second, before);
         gather = made->getResult(0);
         if (step + 1 == weight.ofGroup)
           kept = gather;
@@ -285,6 +298,7 @@ void GatherPlacer::place(ArrayRef<Use> uses, bool isBackward) {
           firstInGroup = made;
       }
     }
+    makeBefore(gather, use.operand->getOwner());
     use.operand->set(gather);
   }
 }
