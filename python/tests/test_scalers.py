@@ -6,6 +6,8 @@ d98e8a6); parameters are PyTorch's, in float64, in each layout; a run that goes 
 checkpoint, in another layout too, ends with the same bits. Needs the tools, whose folder
 ACC_BIN names."""
 import json
+import signal
+import subprocess
 import unittest
 
 import numpy as np
@@ -14,7 +16,7 @@ from safetensors.torch import load_file
 
 from common import acc_export
 from test_data import mix, permuted
-from training import WITHOUT_TOOLS, TrainCase
+from training import TOOLS, WITHOUT_TOOLS, TrainCase
 
 BATCH, ROWS, STEPS, SEED = 8, 211, 2000, 3
 INFINITE = (17, 60)  # rows
@@ -193,12 +195,15 @@ class Scalers(TrainCase):
                   *("--set=scaler." + flag for flag in scaler.flags), "-o", program)
         return program
 
-    def run_steps(self, program, *words):
+    def run_steps(self, program, *words, steps=STEPS):
         """What is told of each step, and the bytes of the weights."""
         saved = self.folder / "w.safetensors"
-        lines = self.tool("acc-run", program, "--json", "--log-every", 1, "--data", self.data,
-                          "--steps", STEPS, "--save-weights", saved, *words).splitlines()
+        lines = self.tool("acc-run", *self.command(program, steps), "--save-weights", saved,
+                          *words).splitlines()
         return [json.loads(line) for line in lines[:-1]], saved.read_bytes()
+
+    def command(self, program, steps):
+        return (program, "--json", "--log-every", 1, "--data", self.data, "--steps", steps)
 
     def check(self, steps, scales):
         self.assertEqual([float(step["loss_scale"]) for step in steps], scales)
@@ -242,6 +247,30 @@ class Scalers(TrainCase):
             other = self.compile(SCALERS[name], LAYOUTS["zero 3"])
             again, _ = self.run_steps(other, "--resume", saved / "step-00000844")
             self.check([*steps[:844], *again], trajectory(SCALERS[name]))
+
+    def test_a_run_goes_on_from_any_step(self):
+        steps = 1 + max(call for call in range(60) if OVERFLOWS[call])
+        self.assertGreater(sum(OVERFLOWS[:steps]), 3)
+        for name in ("torch", "deepspeed", "megatron"):
+            saved, killed = self.folder / f"every-{name}", self.folder / f"killed-{name}"
+            program = self.compile(SCALERS[name], LAYOUTS["pipeline"])
+            whole, weights = self.run_steps(program, "--checkpoint", saved, "--save-every", 1,
+                                            "--keep", steps, steps=steps)
+            for first in range(1, steps):
+                with self.subTest(scaler=name, first=first):
+                    again, found = self.run_steps(program, "--resume",
+                                                  saved / f"step-{first:08}", steps=steps)
+                    self.assertEqual([one["loss_scale"] for one in again],
+                                     [one["loss_scale"] for one in whole[first:]])
+                    self.assertEqual(found, weights)
+            words = ("acc-run", *self.command(program, steps), "--checkpoint", killed,
+                     "--save-every", 1, "--checkpoint-sync")
+            with subprocess.Popen([str(TOOLS / words[0]), *map(str, words[1:])],
+                                  stdout=subprocess.PIPE) as run:
+                run.stdout.readline()
+                run.send_signal(signal.SIGKILL)
+            _, found = self.run_steps(program, "--resume", killed, steps=steps)
+            self.assertEqual(found, weights)
 
     def test_deepspeed_gives_up_at_its_least_scale(self):
         class Low(DeepSpeed):
