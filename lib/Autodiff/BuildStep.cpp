@@ -4,6 +4,7 @@
 #include "lib/Autodiff/BuildStep.h"
 #include "Differentiate.h"
 #include "Passes.h"
+#include "StepStates.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/Accel/Reports.h"
 #include "dialects/NN/Entry.h"
@@ -22,24 +23,8 @@ namespace accel::autodiff {
 
 namespace {
 
-/// A state that the step writes.
-struct Write {
-  nn::StateOp state;
-  BlockArgument old;
-  Value value;
-};
-
 /// What the average of a parameter is called, before its name.
 constexpr StringLiteral kAverage = "ema/";
-
-/// A state to be declared, and the chunk of a pipeline that owns it.
-struct NewState {
-  std::string name;
-  RankedTensorType type;
-  int64_t chunk = 0;
-  double first = 0;           ///< of all elements; whole, of integers
-  nn::StateOp like = nullptr; ///< begins as this one, where there is one
-};
 
 /// A parameter that the loss depends on.
 struct Updating {
@@ -62,7 +47,9 @@ public:
 
 private:
   FailureOr<SmallVector<Write>> addStates(ArrayRef<NewState> wanted,
-                                          nn::StateRole role);
+                                          nn::StateRole role) {
+    return declareStates(entry, symbols, updates, wanted, role);
+  }
   void keepOnly(Value loss);
   LogicalResult markGradients(Value loss);
   Value sumOver(const NNBuilder &build, ArrayRef<Value> gradients, Type element,
@@ -107,54 +94,6 @@ private:
 };
 
 } // namespace
-
-/// Declares states and takes them as arguments: all at once, since each
-/// argument added makes the function's type anew.
-FailureOr<SmallVector<Write>> StepBuilder::addStates(ArrayRef<NewState> wanted,
-                                                     nn::StateRole role) {
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(entry);
-  SmallVector<Write> added;
-  SmallVector<Type> types;
-  SmallVector<DictionaryAttr> attributes;
-  SmallVector<Location> locations;
-  for (auto &[name, type, chunk, first, like] : wanted) {
-    Type element = type.getElementType();
-    TypedAttr value = builder.getZeroAttr(element);
-    if (first != 0 && isa<FloatType>(element))
-      value = builder.getFloatAttr(element, first);
-    else if (first != 0)
-      value = builder.getIntegerAttr(element, static_cast<int64_t>(first));
-    if (Operation *other = symbols.lookup(name))
-      return other->emitError()
-             << "expected no symbol '" << name
-             << "' in a forward program: training needs the name";
-    Attribute init = DenseElementsAttr::get(type, value);
-    TypeAttr stored;
-    if (nn::StateOp other = like) {
-      init = other.getInit();
-      stored = other.getStoredAttr();
-    }
-    auto state = nn::StateOp::create(
-        builder, named(name), name, type, init,
-        /*aliases=*/nullptr, /*initializers=*/nullptr, stored,
-        /*logical=*/nullptr, /*frozen=*/false, role, chunk);
-    symbols.insert(state);
-    added.push_back({state, nullptr, nullptr});
-    types.push_back(type);
-    attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-        nn::kStateAttr, FlatSymbolRefAttr::get(state.getSymNameAttr()))));
-    locations.push_back(state.getLoc());
-  }
-  // The counters stay last.
-  unsigned place = updates ? updates.getArgNumber() : entry.getNumArguments();
-  if (failed(entry.insertArguments(SmallVector<unsigned>(wanted.size(), place),
-                                   types, attributes, locations)))
-    return failure();
-  for (Write &write : added)
-    write.old = entry.getArgument(place++);
-  return added;
-}
 
 /// Makes the loss the only result, and drops what it does not need.
 void StepBuilder::keepOnly(Value loss) {

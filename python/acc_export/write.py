@@ -5,6 +5,7 @@ import json
 import os
 import re
 
+import ml_dtypes
 import numpy as np
 import torch
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
@@ -18,6 +19,14 @@ _CALL = "pkg.torch.onnx.fx_node"
 _SIGNATURE = "pkg.torch.export.ExportedProgram.graph_signature"
 #: Protobuf holds no file of 2 GiB; some readers stop earlier.
 _EXTERNAL_BYTES = 2_000_000_000
+
+
+def _array(tensor):
+    """As NumPy has it; bfloat16, which NumPy has not, as ml_dtypes has."""
+    tensor = tensor.detach().cpu()
+    if tensor.dtype == torch.bfloat16:
+        return tensor.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return tensor.numpy()
 
 
 def _translations():
@@ -153,8 +162,8 @@ def _declare(model, entries):
             first = held[0]
         elif entry.kind == "parameter":
             # Nothing uses it, and the exporter left it out: it is saved as it is.
-            first = ir.Value(name=entry.name, const_value=ir.tensor(
-                entry.tensor.detach().cpu().numpy(), name=entry.name))
+            first = ir.Value(name=entry.name, const_value=ir.tensor(_array(entry.tensor),
+                                                                    name=entry.name))
             first.shape, first.dtype = first.const_value.shape, first.const_value.dtype
             graph.initializers[entry.name] = first
         else:
@@ -222,4 +231,4 @@ def save_inputs(program, model, folder):
     tensors = [leaf for leaf, spec in zip(leaves, specs)
                if not isinstance(spec.arg, ConstantArgument)]
     for value, tensor in zip(model.graph.inputs, tensors):
-        np.save(folder / f"{value.name.replace('/', '%2F')}.npy", tensor.detach().cpu().numpy())
+        np.save(folder / f"{value.name.replace('/', '%2F')}.npy", _array(tensor))

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 
-from common import acc_export
-from training import WITHOUT_TOOLS, TrainCase
+from common import Calls, acc_export
+from training import WITHOUT_TOOLS, X, TrainCase
 
 STEPS, RATE, WORDS = 12, 0.01, 50
 LAYOUTS = {"one rank": (), "micro-batches": ("--mesh=dp=2", "--micro-batches=2"),
@@ -89,6 +89,16 @@ class HalfModels(TrainCase):
                     np.testing.assert_allclose(losses, exact, rtol=30 * near)
                     for name, weight in saved.items():
                         self.assertEqual(weight.dtype, torch.float32, name)
+
+    def test_inputs_and_what_nothing_reads(self):
+        for dtype in (torch.bfloat16, torch.float16):
+            with self.subTest(dtype=dtype):
+                module, x = Calls(lambda s, x: s.a(x).float().square().mean()).to(dtype), X.to(dtype)
+                acc_export.export(module, (x,), dir=str(self.folder))
+                losses, saved = self.train("--set=ema.decay=0.5")
+                self.assertAlmostEqual(losses[0], module(x).item(), delta=2e-2 * losses[0])
+                self.assertLess(losses[-1], 0.9 * losses[0])
+                torch.testing.assert_close(saved["b.weight"].to(dtype), module.b.weight.detach())
 
 
 if __name__ == "__main__":

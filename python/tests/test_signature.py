@@ -218,10 +218,6 @@ class Refusals(ExportCase):
                        r=torch.nn.Parameter(flat[6:]))
         self.assert_same(module, (X,))
 
-    def test_half_precision(self):
-        module = Calls(lambda s, x: s.a(x.bfloat16()).sum()).bfloat16()
-        self.refuse("bfloat16: call float()", module)
-
     def test_complex(self):
         self.refuse("'c' is complex", Calls(lambda s, x: s.a(x).sum() + s.c.real.sum(),
                                             c=torch.nn.Parameter(torch.randn(2).cfloat())))

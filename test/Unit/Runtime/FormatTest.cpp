@@ -457,8 +457,8 @@ TEST(Format, RefusesTrainingThatDoesNotFit) {
   EXPECT_THAT(error([](Executable &e) { e.states[1].first.path = "w"; }),
               HasSubstr("expected a file, a section or a fill for"));
   EXPECT_THAT(
-      error([](Executable &e) { e.states[0].first.stored = DType::BF16; }),
-      HasSubstr("a conversion of f32 to f64, found one of bf16"));
+      error([](Executable &e) { e.states[0].first.stored = DType::F64; }),
+      HasSubstr("a conversion to a wider float, found one of f64 to f32"));
   // Pieces are hashed by the axes of the state.
   EXPECT_THAT(error([](Executable &e) { e.states[1].axes.clear(); }),
               HasSubstr("expected the shape of the state, shared as it is"));
