@@ -22,8 +22,7 @@ static double numberOf(const Setting &setting) {
   return number;
 }
 
-/// The settings of `keys` that stand in the file; of others, that they are not
-/// read.
+/// Claims the settings that keys of the file say, of those that stand there.
 static void claimAll(const File &file, Ledger &ledger,
                      ArrayRef<std::pair<StringRef, StringRef>> keys) {
   for (auto [path, name] : keys)
@@ -66,7 +65,8 @@ void accel::config::claimScalerOfDeepSpeed(File &file, Ledger &ledger) {
 void accel::config::claimScalerOfMegatron(File &file, Ledger &ledger) {
   ledger.suggest("scaler.type", "megatron", Kind::Default,
                  "Megatron-LM's dynamic scaler");
-  if (const Setting *constant = said(file, "--loss-scale")) {
+  const Setting *constant = said(file, "--loss-scale");
+  if (constant && numberOf(*constant) != 0) {
     ledger.claim("scaler.type", *constant, "static");
     ledger.claim("scaler.init_scale", *constant);
     setIdle(file,

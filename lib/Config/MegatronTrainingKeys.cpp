@@ -313,15 +313,16 @@ static constexpr Key kKeys[] = {
           "the schedule is compiled in; a checkpoint has the step alone"),
     noted("--use-checkpoint-opt-param-scheduler", "switch", "false",
           "the schedule is compiled in; a checkpoint has the step alone"),
-    done("--loss-scale", "number>0|null", "null",
-         "scaler.type static, with this scaler.init_scale; read with --fp16"),
-    done("--initial-loss-scale", "number>0", "4294967296",
+    done("--loss-scale", "number", "null",
+         "scaler.type static, with this scaler.init_scale, where it is not 0; "
+         "read with --fp16"),
+    done("--initial-loss-scale", "number", "4294967296",
          "scaler.init_scale; read with --fp16"),
-    done("--min-loss-scale", "number>0", "1.0",
+    done("--min-loss-scale", "number", "1.0",
          "scaler.min_scale; read with --fp16"),
-    done("--loss-scale-window", "number>0", "1000",
+    done("--loss-scale-window", "number", "1000",
          "scaler.growth_interval; read with --fp16"),
-    done("--hysteresis", "int>=1", "2", "scaler.hysteresis; read with --fp16")
+    done("--hysteresis", "int", "2", "scaler.hysteresis; read with --fp16")
         .beware("steps without overflow do not count for it"),
     noted("--fp16-lm-cross-entropy", "switch", "false",
           "the cross-entropy is computed in float32 always"),

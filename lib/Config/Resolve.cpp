@@ -108,6 +108,14 @@ Error Resolver::settleRest() {
                    "torch.amp.GradScaler, as Accelerate has it");
   else
     setScalersIdle();
+  for (const Setting &setting : config.keys)
+    if (isScaled && setting.value == "true" &&
+        setting.path == "fp16.fp16_master_weights_and_grads")
+      errors = joinErrors(
+          std::move(errors),
+          failAt(setting.place, "'" + setting.path +
+                                    ": true' is not supported yet: weights "
+                                    "that are float16 alone"));
   for (const NamedSetting &one : namedSettings())
     if (isScaled || !one.name.starts_with("scaler.") ||
         ledger.findSet(one.name))

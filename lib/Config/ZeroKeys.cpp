@@ -213,15 +213,14 @@ static constexpr Key kFp16[] = {
          "scaler.init_scale 2^N where the scale is dynamic"),
     done("loss_scale_window", "count>=1", "1000", "scaler.growth_interval")
         .beware("it grows after one step more, the first time"),
-    done("hysteresis", "count>=1", "2", "scaler.hysteresis")
+    done("hysteresis", "count>=0", "2", "scaler.hysteresis")
         .beware("spent, it is refilled only when the scale grows"),
     done("consecutive_hysteresis", "bool", "false",
          "scaler.consecutive_hysteresis"),
-    done("min_loss_scale", "number>0", "1", "scaler.min_scale")
+    done("min_loss_scale", "number>=0", "1", "scaler.min_scale")
         .beware("an overflow at this scale ends the run, as in DeepSpeed"),
-    later("fp16_master_weights_and_grads", "bool", "false",
-          "weights that are float16 alone")
-        .unless("false"),
+    noted("fp16_master_weights_and_grads", "bool", "false",
+          "master weights are float32; true is refused where fp16 is on"),
     noted("opt_level", "string", "O1", "read by apex alone"),
 };
 
