@@ -23,7 +23,7 @@ SEES = {
     "lib/Transforms": "dialects/Interfaces dialects/NN",
     "lib/Import": "dialects/Accel dialects/Interfaces dialects/NN lib/Names lib/Onnx lib/Transforms",
     "lib/Autodiff": "dialects/Accel dialects/Interfaces dialects/NN lib/Names lib/Onnx lib/Transforms",
-    "lib/Precision": "dialects/Accel dialects/Interfaces dialects/NN",
+    "lib/Precision": "dialects/Accel dialects/Interfaces dialects/NN lib/Autodiff",
     "lib/Parallel": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Cost lib/Names",
     "lib/Stages": "dialects/Accel dialects/Interfaces dialects/NN lib/Cost lib/Names",
     "lib/Tasks": "dialects/Accel dialects/Dist dialects/Interfaces dialects/NN lib/Cost lib/Pipeline",

@@ -69,6 +69,8 @@ inline constexpr llvm::StringLiteral kStateAttr = "nn.state";
 inline constexpr llvm::StringLiteral kWriteAttr = "nn.write";
 /// Of a cast that mixed precision put there: why, in a few words.
 inline constexpr llvm::StringLiteral kReasonAttr = "nn.reason";
+/// Of a product of a linear layer: a ProductAttr, its site and kind.
+inline constexpr llvm::StringLiteral kProductAttr = "nn.product";
 /// Of a product, unit: it divides a sum by the number of its terms, and so
 /// makes it a mean. There where import was asked for it.
 inline constexpr llvm::StringLiteral kMeanAttr = "nn.mean";

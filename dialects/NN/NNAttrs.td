@@ -31,9 +31,12 @@ def NN_GeluKind : NN_Enum<"GeluKind", "exact (erf) or approximated by tanh",
     ["erf", "tanh"]>;
 def NN_GeluKindAttr : NN_EnumAttr<NN_GeluKind, "gelu_kind">;
 
-def NN_StateRole : NN_Enum<"StateRole", "what a state is for: a weight that is trained or frozen, the optimizer's running averages, a sum over micro-batches, a count of steps, what the model itself carries along, or, of a gradient that is compressed, what has been left out so far, and the factor to begin with, or, of a loss that is scaled, the scale and what it follows from",
-    ["parameter", "moment", "accumulator", "counter", "buffer", "residual", "factor", "scaler"]>;
+def NN_StateRole : NN_Enum<"StateRole", "what a state is for: a weight that is trained or frozen, the optimizer's running averages, a sum over micro-batches, a count of steps, what the model itself carries along, or, of a gradient that is compressed, what has been left out so far, and the factor to begin with, or, of a loss that is scaled, the scale and what it follows from, or, of a tensor that is quantized, its scale and the history of its largest magnitudes",
+    ["parameter", "moment", "accumulator", "counter", "buffer", "residual", "factor", "scaler", "quantizer"]>;
 def NN_StateRoleAttr : NN_EnumAttr<NN_StateRole, "role">;
+
+def NN_ProductKind : NN_Enum<"ProductKind", "which of a linear layer's three products: of its input and weight, of a gradient and the weight, or of the input and a gradient",
+    ["fprop", "dgrad", "wgrad"]>;
 
 def NN_WriteKind : NN_Enum<"WriteKind", "when a state gets its new value: once, in the update, or from each micro-batch, combined with what it holds in any order",
     ["step", "accumulate_sum", "accumulate_max", "accumulate_min"]>;
@@ -62,6 +65,22 @@ def NN_InitializerAttr : NN_Attr<"Initializer", "initializer"> {
   let parameters = (ins StringRefParameter<>:$name,
                         OptionalArrayRefParameter<"int64_t">:$permutation);
   let assemblyFormat = "`<` $name (`,` `[` $permutation^ `]`)? `>`";
+}
+
+def NN_ProductAttr : NN_Attr<"Product", "product"> {
+  let summary = "The linear layer that a product is of, and which of its three it is";
+  let description = [{
+    `site` is the name of the layer's weight. On `nn.matmul` (attribute `nn.product`)
+    where precision is chosen by layer and kind: `nn-tag-products` sets it on
+    the forward, and the vector-Jacobian product of a product that has it gives the
+    other kinds to those that it makes.
+
+    ```mlir
+    %y = nn.matmul %x, %w {nn.product = #nn.product<"h.0.mlp.weight", fprop>} : …
+    ```
+  }];
+  let parameters = (ins StringRefParameter<>:$site, EnumParameter<NN_ProductKind>:$kind);
+  let assemblyFormat = "`<` $site `,` $kind `>`";
 }
 
 def NN_FileAttr : NN_Attr<"File", "file", [DeclareAttrInterfaceMethods<OpAsmAttrInterface, ["getAlias"]>]> {

@@ -74,7 +74,10 @@ LogicalResult NNDialect::verifyOperationAttribute(Operation *op,
                            << attribute.getValue();
   }
   if (attribute.getName() == kReasonAttr &&
-      isa<StringAttr>(attribute.getValue()) && isa<CastOp>(op))
+      isa<StringAttr>(attribute.getValue()) && isa<CastOp, MatmulOp>(op))
+    return success();
+  if (attribute.getName() == kProductAttr &&
+      isa<ProductAttr>(attribute.getValue()) && isa<MatmulOp>(op))
     return success();
   if (attribute.getName() == kMeanAttr && isa<UnitAttr>(attribute.getValue()) &&
       isa<MulOp>(op))
@@ -82,8 +85,9 @@ LogicalResult NNDialect::verifyOperationAttribute(Operation *op,
   return op->emitError() << "unexpected attribute '"
                          << attribute.getName().getValue()
                          << "'; of nn, functions may carry '" << kEntryAttr
-                         << "', casts '" << kReasonAttr << "' and products '"
-                         << kMeanAttr << "'";
+                         << "', casts '" << kReasonAttr
+                         << "', matrix products that and '" << kProductAttr
+                         << "', and products '" << kMeanAttr << "'";
 }
 
 /// A string or a symbol, by attribute name.

@@ -79,6 +79,8 @@ def NN_FloorOp : NN_FunctionOp<"floor", "Largest integer not above x", NN_Cheap,
     "std::floor(x)", "e.splat(0, x)">;
 def NN_RoundOp : NN_FunctionOp<"round", "Nearest integer; of two, the even one", NN_Cheap,
     "std::nearbyint(x)", "e.splat(0, x)">;
+def NN_FloorPower2Op : NN_FunctionOp<"floor_power2", "The largest power of two that is not larger in magnitude, with the sign of x; 0, infinity and NaN stay", NN_Cheap,
+    "x == 0 || !std::isfinite(x) ? x : std::copysign(std::ldexp(1.0, std::ilogb(x)), x)", "e.splat(0, x)">;
 def NN_NotOp : NN_UnaryOp<"not", NN_BoolTensor, "Logical negation", NN_Cheap>;
 
 def NN_IsNanOp : NN_ElementwiseOp<"is_nan", NN_Cheap, NN_InferBool> {

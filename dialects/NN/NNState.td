@@ -56,6 +56,7 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol,
     nn.state @odd : tensor<8x2xf32> logical [7, 2] = dense<0.0>
     nn.state @h.5.weight : tensor<32x32xf32> = dense<0.0> {chunk = 1 : i64}
     nn.state residual @"power_sgd_error/wte.weight" : tensor<1x96x32xf32> = dense<0.0>
+    nn.state quantizer @"fp8/h.5.weight/input/scale" : tensor<f32> = dense<1.0>
     nn.state factor @"power_sgd_q/wte.weight" : tensor<1x32xf32> = dense<0.0>
     ```
   }];

@@ -24,7 +24,10 @@ struct TrainOptions {
   bool rowMask = false; ///< `--row-mask`: the step takes a mask of rows
   bool factors = false; ///< `comm_hook=power_sgd`
   FactorGradientsPassOptions factor;
-  std::string mixedPrecision; ///< "", "bf16" or "fp16"
+  std::string mixedPrecision; ///< "", "bf16", "fp16" or "fp8"
+  /// Add what stands before differentiation and after it: `nn-tag-products` and
+  /// `train-quantize-products`. Empty without fp8.
+  std::function<void(mlir::OpPassManager &)> tagProducts, quantizeProducts;
   /// `--allow-folded`: parameters that the exporter folded are held constant.
   bool allowFolded = false;
 };

@@ -21,7 +21,11 @@ void autodiff::buildTrainPipeline(OpPassManager &pm,
       mask.batchDims = options.inference.batchDims;
       pm.addPass(createMaskRowsPass(mask));
     }
+    if (options.tagProducts)
+      options.tagProducts(pm);
     pm.addPass(createBuildStepPass(options.step));
+    if (options.quantizeProducts)
+      options.quantizeProducts(pm);
   }
   if (options.factors)
     pm.addPass(createFactorGradientsPass(options.factor));

@@ -72,8 +72,8 @@ Error accel::autodiff::checkTrainOptions(const TrainOptions &options) {
     errors = joinErrors(std::move(errors), std::move(error));
   };
   if (!options.mixedPrecision.empty() && options.mixedPrecision != "bf16" &&
-      options.mixedPrecision != "fp16")
-    add(fail("expected --mixed-precision=bf16 or fp16, found '" +
+      options.mixedPrecision != "fp16" && options.mixedPrecision != "fp8")
+    add(fail("expected --mixed-precision=bf16, fp16 or fp8, found '" +
              options.mixedPrecision + "'"));
   if (!options.enabled)
     return errors;

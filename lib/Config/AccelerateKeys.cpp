@@ -22,7 +22,6 @@ static constexpr Key kCluster[] = {
     done("mixed_precision", "~no,fp16,bf16,fp8|null", "no",
          "the types of matrix products, as --mixed-precision")
         .sets("mixed_precision")
-        .only("no|fp16|bf16|null")
         .beware("unquoted no is the bool false in YAML 1.1, and the launch "
                 "dies on it"),
     done("fp16", "bool|null", "false",
@@ -58,8 +57,8 @@ static constexpr Key kCluster[] = {
     noted("enable_cpu_affinity", "bool|null", "false",
           "acc-run places the threads of its ranks itself")
         .beware("never read from the file: the flag's own default wins"),
-    noted("fp8_config", "%fp8_config|null", "{}",
-          "read where mixed_precision is fp8"),
+    done("fp8_config", "%fp8_config|null", "{}",
+         "read where mixed_precision is fp8"),
     done("deepspeed_config", "%deepspeed_config|null", "{}",
          "read where distributed_type is DEEPSPEED"),
     done("fsdp_config", "%fsdp_config|null", "{}",

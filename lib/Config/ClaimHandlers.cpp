@@ -1,5 +1,6 @@
 // What handlers decide together.
 
+#include "lib/Config/ClaimFp8.h"
 #include "lib/Config/ClaimScaler.h"
 
 using namespace llvm;
@@ -7,6 +8,8 @@ using namespace accel::config;
 
 Error accel::config::claimHandlers(File &file, Ledger &ledger) {
   claimScalerOfHandlers(file, ledger);
+  if (Error error = claimFp8OfHandlers(file, ledger))
+    return error;
   const Setting *hook = file.get("DistributedDataParallelKwargs.comm_hook");
   // Another hook has no state.
   bool hasState = hook && hook->value == "power_sgd";

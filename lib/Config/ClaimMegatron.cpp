@@ -2,6 +2,7 @@
 // arguments.
 
 #include "lib/Config/ClaimFile.h"
+#include "lib/Config/ClaimFp8.h"
 #include "lib/Config/ClaimMuon.h"
 #include "lib/Config/ClaimOffload.h"
 #include "lib/Config/ClaimRecompute.h"
@@ -371,7 +372,11 @@ Error Claims::schedule() {
 
 Error accel::config::claimMegatron(File &file, Ledger &ledger, Layout &layout) {
   claimRows(file, ledger, [](const Setting &) { return true; });
-  if (const Setting *bf16 = file.get("--bf16"))
+  // Which computes in bfloat16 where it does not in fp8.
+  bool isFp8 = file.get("--fp8-format") != nullptr;
+  if (Error error = claimFp8OfMegatron(file, ledger))
+    return error;
+  if (const Setting *bf16 = file.get("--bf16"); bf16 && !isFp8)
     ledger.claim("mixed_precision", *bf16,
                  bf16->value == "true" ? "bf16" : "no");
   if (const Setting *fp16 = file.get("--fp16"); fp16 && fp16->value == "true")

@@ -12,6 +12,12 @@ static constexpr Key kHandlers[] = {
           "how the loss is scaled with mixed_precision fp16"),
     noted("AutocastKwargs", "%AutocastKwargs", "{}",
           "which operators are computed in 16 bits"),
+    noted("TERecipeKwargs", "%TERecipeKwargs", "{}",
+          "fp8 as Transformer Engine has it, with mixed_precision fp8"),
+    noted("AORecipeKwargs", "%AORecipeKwargs", "{}",
+          "fp8 as torchao has it, with mixed_precision fp8"),
+    noted("MSAMPRecipeKwargs", "%MSAMPRecipeKwargs", "{}",
+          "fp8 as MS-AMP has it"),
     noted("InitProcessGroupKwargs", "%InitProcessGroupKwargs", "{}",
           "how ranks find each other"),
 };

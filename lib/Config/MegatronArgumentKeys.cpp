@@ -94,7 +94,8 @@ static constexpr Key kKeys[] = {
     done("--fp16", "switch", "false",
          "mixed_precision fp16, with Megatron-LM's scaler")
         .orSet("mixed_precision"),
-    later("--fp8-format", "e4m3,hybrid", "null", "mixed precision in fp8")
+    done("--fp8-format", "e4m3,hybrid", "null",
+         "mixed_precision fp8, with this fp8.format")
         .orSet("mixed_precision"),
     noted("--accumulate-allreduce-grads-in-fp32", "switch", "false",
           "gradients are accumulated and reduced in float32 always"),

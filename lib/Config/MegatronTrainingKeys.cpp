@@ -198,23 +198,36 @@ static constexpr Key kKeys[] = {
          "recompute selective: core_attn, layernorm, mlp, moe, moe_act, "
          "shared_experts")
         .orSet("recompute"),
-    noted("--fp8-recipe", "tensorwise,delayed,mxfp8,blockwise,custom",
-          "delayed", "read with --fp8-format"),
+    done("--fp8-recipe", "tensorwise,delayed,mxfp8,blockwise,custom", "delayed",
+         "fp8.recipe: current of tensorwise, block of blockwise; read with "
+         "--fp8-format")
+        .only("tensorwise|delayed|mxfp8|blockwise")
+        .orSet("fp8.recipe"),
     noted("--fp8-quantizer-factory", "string", "null",
-          "read with --fp8-format"),
-    noted("--fp8-margin", "int", "0", "read with --fp8-format"),
-    noted("--fp8-interval", "int", "1", "read with --fp8-format"),
-    noted("--fp8-amax-history-len", "int", "1", "read with --fp8-format"),
-    noted("--fp8-amax-compute-algo", "most_recent,max", "most_recent",
-          "read with --fp8-format"),
-    noted("--no-fp8-wgrad", "switch", "false", "read with --fp8-format"),
-    noted("--disable-fp8-wgrad", "switch", "false", "read with --fp8-format"),
-    noted("--fp8-output-proj", "switch", "false", "read with --fp8-format"),
-    noted("--first-last-layers-bf16", "switch", "false",
-          "read with --fp8-format"),
+          "read with --fp8-recipe custom"),
+    done("--fp8-margin", "int", "0", "fp8.margin; read with --fp8-format"),
+    done("--fp8-interval", "int", "1", "fp8.interval; read with --fp8-format"),
+    done("--fp8-amax-history-len", "int", "1",
+         "fp8.amax_history_len; read with --fp8-format"),
+    done("--fp8-amax-compute-algo", "most_recent,max", "most_recent",
+         "fp8.amax_compute_algo; read with --fp8-format"),
+    done("--no-fp8-wgrad", "switch", "false",
+         "fp8.override_linear_precision false,false,true; read with "
+         "--fp8-format"),
+    done("--disable-fp8-wgrad", "switch", "false",
+         "fp8.override_linear_precision false,false,true; read with "
+         "--fp8-format"),
+    later("--fp8-output-proj", "switch", "false",
+          "the last layer in fp8: --set fp8.skip names those that are not")
+        .unless("false"),
+    later("--first-last-layers-bf16", "switch", "false",
+          "blocks in bfloat16 by their number: --set fp8.skip names weights")
+        .unless("false")
+        .orSet("fp8.skip"),
     noted("--num-layers-at-start-in-bf16", "int", "1",
-          "read with --fp8-format"),
-    noted("--num-layers-at-end-in-bf16", "int", "1", "read with --fp8-format"),
+          "read with --first-last-layers-bf16"),
+    noted("--num-layers-at-end-in-bf16", "int", "1",
+          "read with --first-last-layers-bf16"),
     noted("--kitchen-attention-backend", "sdpa,fa", "sdpa",
           "read with --use-kitchen-attention"),
     noted("--fp4-recipe", "nvfp4,custom", "nvfp4", "read with --fp4-format"),

@@ -1,6 +1,7 @@
 // Reads what --set and the files say, and has them checked by themselves: all
 // that is refused of them is told at once.
 
+#include "lib/Config/ClaimFp8.h"
 #include "lib/Config/Resolver.h"
 #include "lib/Config/Shell/Syntax.h"
 #include "lib/Names/Nearest.h"
@@ -155,9 +156,11 @@ Error Resolver::readAll() {
     for (Setting &setting : file.settings)
       if (file.isIdle(setting))
         setting.idle = "distributed_type is NO";
-    if (file.kind == File::Kind::Accelerate)
+    if (file.kind == File::Kind::Accelerate) {
       claimAccelerate(file, named, ledger, layout);
-    else if (file.kind == File::Kind::DeepSpeed)
+      errors =
+          joinErrors(std::move(errors), claimFp8OfAccelerate(file, ledger));
+    } else if (file.kind == File::Kind::DeepSpeed)
       errors = joinErrors(std::move(errors), claimDeepSpeed(file, ledger));
     else if (file.kind == File::Kind::Megatron)
       errors =

@@ -97,6 +97,19 @@ void Resolver::setScalersIdle() {
       setting.idle = "read with mixed_precision fp16";
 }
 
+void Resolver::setFp8Idle() {
+  for (Setting &setting : config.keys)
+    if (StringRef path = setting.path;
+        setting.idle.empty() &&
+        (path.starts_with("fp8_config.") || path.starts_with("--fp8-") ||
+         path.starts_with("TERecipeKwargs.") ||
+         path.starts_with("AORecipeKwargs.") ||
+         is_contained({"--no-fp8-wgrad", "--disable-fp8-wgrad",
+                       "--first-last-layers-bf16"},
+                      path)))
+      setting.idle = "read with mixed_precision fp8";
+}
+
 Error Resolver::settleRest() {
   ledger.suggest("mixed_precision", "no", Kind::Default, "");
   Error errors = settleInto("mixed_precision");
@@ -116,9 +129,13 @@ Error Resolver::settleRest() {
           failAt(setting.place, "'" + setting.path +
                                     ": true' is not supported yet: weights "
                                     "that are float16 alone"));
+  bool isFp8 = precision && precision->value == "fp8";
+  if (!isFp8)
+    setFp8Idle();
   for (const NamedSetting &one : namedSettings())
-    if (isScaled || !one.name.starts_with("scaler.") ||
-        ledger.findSet(one.name))
+    if (ledger.findSet(one.name) ||
+        ((isScaled || !one.name.starts_with("scaler.")) &&
+         (isFp8 || !one.name.starts_with("fp8."))))
       errors = joinErrors(std::move(errors), settleInto(one.name));
   // In the order in which they are said: of several that match, the last
   // counts.

@@ -24,6 +24,8 @@ public:
   llvm::Error settleRest();
   /// Marks what files say of scalers as not read.
   void setScalersIdle();
+  /// And what they say of fp8.
+  void setFp8Idle();
   llvm::Error fillConfig();
 
   Config takeConfig() { return std::move(config); }

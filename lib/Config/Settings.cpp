@@ -112,7 +112,37 @@ static constexpr NamedSetting kSettings[] = {
     ofPass("loss_chunks", "name",
            "auto, none, or how many chunks the rows of a loss are taken in, so "
            "that logits are never there at once"),
-    ofLayout("mixed_precision", "no,bf16,fp16"),
+    ofLayout("mixed_precision", "no,bf16,fp16,fp8"),
+    ofPass("fp8.recipe",
+           "delayed,current,block,mxfp8,tensorwise,rowwise,rowwise_with_gw_hp",
+           "where the scales of fp8 come from, and what shares one: "
+           "Transformer Engine's recipes delayed, current, block and mxfp8, or "
+           "torchao's tensorwise and rowwise"),
+    ofPass("fp8.format", "hybrid,e4m3",
+           "the format of gradients: f8E5M2, or that of all else"),
+    ofPass("fp8.margin", "int",
+           "delayed scales are 2^margin smaller than they could be"),
+    ofPass("fp8.amax_history_len", "int>=1",
+           "steps that a delayed scale looks back"),
+    ofPass("fp8.amax_compute_algo", "max,most_recent",
+           "the largest magnitude of these steps, or that of the last"),
+    ofPass("fp8.interval", "int>=1",
+           "steps from one delayed scale to the next"),
+    ofPass("fp8.override_linear_precision", "name",
+           "true or false for each of fprop, dgrad and wgrad: whether these "
+           "products stay in bfloat16"),
+    ofPass("fp8.blocks", "int>=1",
+           "equal parts of a batch that have current scales of their own; as "
+           "many as ranks share the batch, times micro-batches, unless given"),
+    ofPass("fp8.only", "name",
+           "glob patterns, separated by ',': weights of the linear layers that "
+           "are computed in fp8"),
+    ofPass("fp8.skip", "name", "weights of those that are not"),
+    ofPass("fp8.skip_first_last", "bool",
+           "the first and the last linear layer stay in bfloat16: true of "
+           "torchao's recipes, as Accelerate has it"),
+    ofPass("fp8.use_autocast_during_eval", "bool",
+           "the entries eval and forward compute in fp8, too"),
     ofUpdate("gradient_clipping"),
     ofUpdate("optimizer.type"),
     ofUpdate("optimizer.lr"),
@@ -241,6 +271,10 @@ std::string accel::config::describeMismatch(const NamedSetting &setting,
     return "";
   if (type == "bool")
     return value == "true" || value == "false" ? "" : "true or false";
+  if (type == "int") {
+    int64_t number = 0;
+    return value.getAsInteger(10, number) ? "an integer" : "";
+  }
   if (type.consume_front("int>=")) {
     int64_t least = 0, number = 0;
     (void)type.getAsInteger(10, least);

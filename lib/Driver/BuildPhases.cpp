@@ -2,6 +2,7 @@
 // and why they stand in this order.
 
 #include "CutOptions.h"
+#include "FixedBatch.h"
 #include "Phases.h"
 #include "lib/Tasks/Passes.h"
 #include "lib/Transforms/Passes.h"
@@ -10,6 +11,26 @@
 using namespace mlir;
 using namespace accel;
 using namespace accel::driver;
+
+/// torchao's layers are all but the first and the last, unless it is said.
+static precision::TagProductsPassOptions
+getTagOptions(const PhaseOptions &options) {
+  precision::TagProductsPassOptions tag = options.fp8.tag;
+  tag.keepsOuter = options.fp8.skipsOuter.value_or(
+      llvm::is_contained({"tensorwise", "rowwise", "rowwise_with_gw_hp"},
+                         StringRef(options.fp8.quantize.recipe)));
+  return tag;
+}
+
+/// Current scales are those of a micro-batch of a rank, unless it is said.
+static precision::QuantizeProductsPassOptions
+getQuantizeOptions(const PhaseOptions &options) {
+  precision::QuantizeProductsPassOptions quantize = options.fp8.quantize;
+  if (quantize.blocks == 0)
+    quantize.blocks =
+        quantize.recipe == "delayed" ? 1 : countBatchParts(options).value_or(1);
+  return quantize;
+}
 
 void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
                                const PhaseOptions &options) {
@@ -39,6 +60,18 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     // already: the proof holds one rank's program against this phase.
     autodiff::TrainOptions train = options.train;
     train.factors = options.wire.hook == "power_sgd";
+    // Which products are of which layer is known before it, and which kind
+    // each of the backward is, after it.
+    if (options.train.mixedPrecision == "fp8") {
+      train.tagProducts = [tag =
+                               getTagOptions(options)](OpPassManager &nested) {
+        nested.addPass(precision::createTagProductsPass(tag));
+      };
+      train.quantizeProducts =
+          [quantize = getQuantizeOptions(options)](OpPassManager &nested) {
+            nested.addPass(precision::createQuantizeProductsPass(quantize));
+          };
+    }
     autodiff::buildTrainPipeline(pm, train);
     if (cut.chunks > 1)
       pm.addPass(stages::createCutStepPass());

@@ -29,7 +29,7 @@ def RunPhasesPass : Pass<"accel-run-phases", "::mlir::ModuleOp"> {
     Option<"emitGradients", "emit-gradients", "bool", "false", "Return the gradients as outputs">,
     ListOption<"entries", "entries", "std::string", "What can be called: step, eval, forward">,
     ListOption<"evalOutputs", "eval-outputs", "std::string", "What eval gives beside the loss">,
-    Option<"mixedPrecision", "mixed-precision", "std::string", "\"\"", "bf16 or fp16: the type of products">,
+    Option<"mixedPrecision", "mixed-precision", "std::string", "\"\"", "bf16, fp16 or fp8: the type of products">,
     Option<"microBatches", "micro-batches", "int64_t", "1", "Parts of the batch that run one after another">,
     Option<"schedule", "schedule", "std::string", "\"sequential\"", "How they follow each other: sequential, gpipe or 1f1b:D">,
     ListOption<"cuts", "cut", "std::string", "Nodes or modules before which the chunks of a pipeline begin">,

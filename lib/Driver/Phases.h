@@ -20,6 +20,17 @@ namespace accel::driver {
 
 using accel::Phase;
 
+/// What `fp8.*` says, which `mixedPrecision` fp8 reads.
+struct Fp8Options {
+  precision::TagProductsPassOptions tag;
+  /// Its blocks: 0 for as many as the layout has.
+  precision::QuantizeProductsPassOptions quantize;
+  /// Whether the first and last layers stay; none: as the recipe has it.
+  std::optional<bool> skipsOuter;
+
+  Fp8Options() { quantize.blocks = 0; }
+};
+
 /// What the phases after import need to know. Its members are what their
 /// pipelines take, and in the end the options that TableGen makes of each pass:
 /// nothing is copied from one to the next.
@@ -28,6 +39,7 @@ struct PhaseOptions {
   /// How many chunks there are, mesh and schedule say.
   stages::CutForwardPassOptions cut;
   precision::DeclareWirePassOptions wire;
+  Fp8Options fp8;
   parallel::PlaceOptions place;
   parallel::MarkRecomputedPassOptions recompute;
   parallel::MarkLossChunksPassOptions lossChunks;

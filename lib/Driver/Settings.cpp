@@ -8,6 +8,7 @@
 #include "lib/Names/RecomputePolicy.h"
 #include "lib/Pipeline/NamedSchedules.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/GlobPattern.h"
 
 #include <cmath>
 
@@ -78,6 +79,34 @@ public:
           return text.starts_with("/");
         }) {}
 
+  /// true or false, which it has neither of where nothing is said.
+  Into(std::optional<bool> &option)
+      : expectation("true or false"), read([&option](StringRef text) {
+          option = text == "true";
+          return *option || text == "false";
+        }) {}
+
+  /// Glob patterns.
+  Into(SmallVectorImpl<std::string> &option)
+      : expectation("glob patterns, separated by ','"),
+        read([&option](StringRef text) {
+          SmallVector<StringRef> patterns;
+          text.split(patterns, ',');
+          option.assign(patterns.begin(), patterns.end());
+          return all_of(patterns, [](StringRef pattern) {
+            Expected<GlobPattern> glob = GlobPattern::create(pattern);
+            return !pattern.empty() && !errorToBool(glob.takeError());
+          });
+        }) {}
+
+  /// Text that a pass's own check reads.
+  struct Text {};
+  Into(std::string &option, Text)
+      : expectation("text"), read([&option](StringRef text) {
+          option = text.str();
+          return !text.empty();
+        }) {}
+
   /// A schedule.
   explicit Into(std::string &option)
       : expectation("the name of a schedule (--schedule)"),
@@ -144,6 +173,38 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into {
        return {o.wire.hook, "no,fp16,bf16,power_sgd"};
      }},
+    {"fp8.recipe",
+     [](PhaseOptions &o) -> Into {
+       return {
+           o.fp8.quantize.recipe,
+           "delayed,current,block,mxfp8,tensorwise,rowwise,rowwise_with_gw_hp"};
+     }},
+    {"fp8.format",
+     [](PhaseOptions &o) -> Into {
+       return {o.fp8.quantize.format, "hybrid,e4m3"};
+     }},
+    {"fp8.margin",
+     [](PhaseOptions &o) -> Into { return o.fp8.quantize.margin; }},
+    {"fp8.amax_history_len",
+     [](PhaseOptions &o) -> Into { return o.fp8.quantize.historyLength; }},
+    {"fp8.amax_compute_algo",
+     [](PhaseOptions &o) -> Into {
+       return {o.fp8.quantize.amax, "max,most_recent"};
+     }},
+    {"fp8.interval",
+     [](PhaseOptions &o) -> Into { return o.fp8.quantize.interval; }},
+    {"fp8.override_linear_precision",
+     [](PhaseOptions &o) -> Into {
+       return {o.fp8.quantize.overrides, Into::Text()};
+     }},
+    {"fp8.blocks",
+     [](PhaseOptions &o) -> Into { return o.fp8.quantize.blocks; }},
+    {"fp8.only", [](PhaseOptions &o) -> Into { return o.fp8.tag.only; }},
+    {"fp8.skip", [](PhaseOptions &o) -> Into { return o.fp8.tag.skip; }},
+    {"fp8.skip_first_last",
+     [](PhaseOptions &o) -> Into { return o.fp8.skipsOuter; }},
+    {"fp8.use_autocast_during_eval",
+     [](PhaseOptions &o) -> Into { return o.fp8.tag.evaluates; }},
     {"power_sgd.matrix_approximation_rank",
      [](PhaseOptions &o) -> Into { return o.train.factor.rank; }},
     {"power_sgd.start_powerSGD_iter",
@@ -254,6 +315,12 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
   auto refuse = [](const Twine &message) {
     return createStringError(inconvertibleErrorCode(), message);
   };
+  if (name.starts_with("fp8.") && options.train.mixedPrecision != "fp8")
+    return refuse("expected '--mixed-precision=fp8' with '" + name + "'");
+  if (name == "fp8.blocks" && options.fp8.quantize.recipe == "delayed")
+    return refuse("expected 'fp8.recipe=current' (or tensorwise) with "
+                  "'fp8.blocks', found 'delayed', whose scales are those of "
+                  "the whole batch");
   if ((name == "offload.buffer_count" || name == "offload.tile") &&
       !isAny("host") && !isAny("nvme"))
     return refuse("expected 'offload.optimizer=cpu' or "

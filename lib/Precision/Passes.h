@@ -12,6 +12,9 @@ namespace accel::precision {
 #define GEN_PASS_REGISTRATION
 #include "lib/Precision/Passes.h.inc"
 
+/// Checks what can be refused without a model.
+llvm::Error checkQuantizeOptions(const QuantizeProductsPassOptions &options);
+
 } // namespace accel::precision
 
 #endif // ACCEL_LIB_PRECISION_PASSES_H

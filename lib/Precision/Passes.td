@@ -32,6 +32,75 @@ def NarrowProductsPass : Pass<"nn-narrow-products", "::mlir::func::FuncOp"> {
   let options = [Option<"type", "type", "std::string", "\"bf16\"", "bf16 or f16">];
 }
 
+def TagProductsPass : Pass<"nn-tag-products", "::mlir::ModuleOp"> {
+  let summary = "Names the products of linear layers that are to be quantized";
+  let description = [{
+    Gives each `nn.matmul` of the forward whose right operand is a matrix of
+    weights, read as it is, cast or viewed, the name of that weight as its site
+    (`nn.product`), from which its vector-Jacobian product gives theirs to the
+    products of the backward. Layers that stay in 16 bits say why instead
+    (`nn.reason`): those with a side that is no multiple of 16, those that `skip` matches
+    and `only` does not (globs on the weights' names), and, with `outer`, the first and the last.
+
+    ```mlir
+    %y = nn.matmul %x, %w : (tensor<4x16xbf16>, tensor<16x32xbf16>) -> tensor<4x32xbf16>
+    // becomes
+    %y = nn.matmul %x, %w {nn.product = #nn.product<"fc.weight", fprop>} : (tensor<4x16xbf16>, tensor<16x32xbf16>) -> tensor<4x32xbf16>
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+  let options = [
+    ListOption<"only", "only", "std::string", "Weights of layers that are quantized, as globs; none: all">,
+    ListOption<"skip", "skip", "std::string", "Weights of layers that stay in 16 bits, as globs">,
+    Option<"keepsOuter", "outer", "bool", "false", "The first and the last linear layer stay in 16 bits">,
+    Option<"evaluates", "eval", "bool", "false", "Also in the entries eval and forward">,
+  ];
+}
+
+def QuantizeProductsPass : Pass<"train-quantize-products", "::mlir::ModuleOp"> {
+  let summary = "Computes the products of linear layers in fp8";
+  let description = [{
+    The operands of the products that `nn-tag-products` has named are multiplied with a
+    scale and cast to a format of 8 bits (f8E4M3FN; gradients to f8E5M2 where the format is hybrid),
+    saturating; the product of the codes, an f32, is multiplied with the scales'
+    inverses. All of it is ordinary ops, so that the proofs, recomputation, sharding and
+    the plan treat it as they treat all others. A tensor is quantized once for all
+    products that read it; weights from their f32 values.
+
+    `recipe` says where scales come from. `delayed` (Micikevicius et al., FP8 Formats
+    for Deep Learning, arXiv:2209.05433; Transformer Engine's DelayedScaling): from the
+    largest magnitudes (amax) of the steps before, states of the step (`fp8/SITE/ROLE/scale`
+    and `…/amax_history`), which it writes unless it fails. The amax is that of the
+    whole batch, so that no layout changes it. `current` and `tensorwise` (Transformer Engine's
+    Float8CurrentScaling, torchao's tensorwise): from the tensor itself, of which each of `blocks` equal parts of the
+    batch has its own: what a micro-batch of one rank has.
+
+    ```mlir
+    %y = nn.matmul %x, %w {nn.product = #nn.product<"fc.weight", fprop>} : (tensor<4x16xbf16>, tensor<16x32xbf16>) -> tensor<4x32xbf16>
+    // becomes, where %w is the cast of %weight
+    %0 = nn.cast %x : (tensor<4x16xbf16>) -> tensor<4x16xf32>
+    %1 = nn.mul %0, %x_scale : tensor<4x16xf32>
+    %2 = nn.cast %1 {saturate} : (tensor<4x16xf32>) -> tensor<4x16xf8E4M3FN>
+    %3 = nn.mul %weight, %w_scale : tensor<16x32xf32>
+    %4 = nn.cast %3 {saturate} : (tensor<16x32xf32>) -> tensor<16x32xf8E4M3FN>
+    %5 = nn.matmul %2, %4 {nn.product = #nn.product<"fc.weight", fprop>} : (tensor<4x16xf8E4M3FN>, tensor<16x32xf8E4M3FN>) -> tensor<4x32xf32>
+    %6 = nn.mul %5, %inverses : tensor<4x32xf32>
+    %y = nn.cast %6 : (tensor<4x32xf32>) -> tensor<4x32xbf16>
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+  let options = [
+    Option<"recipe", "recipe", "std::string", "\"delayed\"", "delayed, current, block, mxfp8, tensorwise, rowwise or rowwise_with_gw_hp">,
+    Option<"format", "format", "std::string", "\"hybrid\"", "hybrid or e4m3">,
+    Option<"margin", "margin", "int64_t", "0", "Delayed scales are 2^margin smaller">,
+    Option<"historyLength", "amax-history-len", "int64_t", "1024", "Steps that a delayed scale looks back">,
+    Option<"amax", "amax-compute-algo", "std::string", "\"max\"", "max or most_recent: of these steps">,
+    Option<"interval", "interval", "int64_t", "1", "Steps from one delayed scale to the next">,
+    Option<"overrides", "override-linear-precision", "std::string", "\"false,false,false\"", "Whether fprop, dgrad and wgrad stay in 16 bits">,
+    Option<"blocks", "blocks", "int64_t", "1", "Equal parts of a batch that have a current scale each">,
+  ];
+}
+
 def DeclareWirePass : Pass<"train-declare-wire", "::mlir::ModuleOp"> {
   let summary = "Says in which type data-parallel ranks send their terms of gradients";
   let description = [{

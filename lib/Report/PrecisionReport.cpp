@@ -59,6 +59,15 @@ static bool isOfBackward(Location loc) {
 }
 
 static StringRef getPart(Operation *op) {
+  if (auto product = op->getAttrOfType<nn::ProductAttr>(nn::kProductAttr))
+    switch (product.getKind()) {
+    case nn::ProductKind::fprop:
+      return "forward";
+    case nn::ProductKind::dgrad:
+      return "input gradient";
+    case nn::ProductKind::wgrad:
+      return "weight gradient";
+    }
   if (isa<nn::GroupedMatmulGradOp>(op) || isOfState(op->getResult(0)))
     return "weight gradient";
   return isOfBackward(op->getLoc()) ? "input gradient" : "forward";
@@ -66,6 +75,8 @@ static StringRef getPart(Operation *op) {
 
 /// What the casts of its operands say, or what stands for saying nothing.
 static std::string getReason(Operation *op) {
+  if (auto reason = op->getAttrOfType<StringAttr>(nn::kReasonAttr))
+    return reason.str();
   for (Value operand : op->getOperands())
     while (Operation *maker = operand.getDefiningOp()) {
       if (auto reason = maker->getAttrOfType<StringAttr>(nn::kReasonAttr))

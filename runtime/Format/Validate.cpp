@@ -21,7 +21,7 @@ constexpr int64_t kMaxMicroBatches = 1 << 20;
 /// As enum StateRole of the nn dialect.
 constexpr const char *kRoles[] = {"parameter", "moment", "accumulator",
                                   "counter",   "buffer", "residual",
-                                  "factor",    "scaler"};
+                                  "factor",    "scaler", "quantizer"};
 
 class Validator {
 public:

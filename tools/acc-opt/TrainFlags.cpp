@@ -89,10 +89,12 @@ static cl::opt<std::string> memoryBudget(
     cl::value_desc("bytes"), cl::cat(layoutFlags));
 static cl::opt<std::string> mixedPrecision(
     "mixed-precision",
-    cl::desc("bf16, fp16: matrix products and attention in bfloat16 or "
-             "float16, everything else, weights and moments included, in "
-             "float32; fp16 with a scaled loss (--set scaler.type)"),
-    cl::value_desc("bf16|fp16"), cl::cat(trainingFlags));
+    cl::desc(
+        "bf16, fp16: matrix products and attention in bfloat16 or "
+        "float16, everything else, weights and moments included, in "
+        "float32; fp16 with a scaled loss (--set scaler.type); fp8: as "
+        "bf16, but linear layers in 8 bits with scales (--set fp8.recipe)"),
+    cl::value_desc("bf16|fp16|fp8"), cl::cat(trainingFlags));
 static cl::opt<bool> emitGradients(
     "emit-gradients",
     cl::desc("Return each trained parameter's gradient as <name>.grad"),
@@ -269,7 +271,10 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   if (!isSchedule(schedule))
     refuse("expected --schedule=" + accel::dist::ScheduleKind::getNames() +
            ", found '" + schedule + "'");
-  if (train && options.f64 && !into.mixedPrecision.empty())
-    refuse("cannot use --mixed-precision with --dtype=f64");
+  // The codes of fp8 are what they are, whatever is computed of them.
+  if (train && options.f64 && !into.mixedPrecision.empty() &&
+      into.mixedPrecision != "fp8")
+    refuse("cannot use --mixed-precision=" + into.mixedPrecision +
+           " with --dtype=f64");
   return joinErrors(std::move(errors), checkTrainOptions(into));
 }

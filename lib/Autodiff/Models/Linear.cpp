@@ -15,6 +15,17 @@ Value flatten(const NNBuilder &e, Value x) {
   return e.reshape(x, {rows, last});
 }
 
+/// The gradient of a linear layer is of the layer.
+Value tag(nn::MatmulOp op, Value gradient, nn::ProductKind kind) {
+  auto forward = op->getAttrOfType<nn::ProductAttr>(nn::kProductAttr);
+  auto product = gradient.getDefiningOp<nn::MatmulOp>();
+  if (forward && product)
+    product->setAttr(
+        nn::kProductAttr,
+        nn::ProductAttr::get(op.getContext(), forward.getSite(), kind));
+  return gradient;
+}
+
 struct Matmul : GradientModel<Matmul, nn::MatmulOp> {
   static LogicalResult vjp(nn::MatmulOp op, const NNBuilder &e, Value g,
                            SmallVectorImpl<Value> &out) {
@@ -24,7 +35,8 @@ struct Matmul : GradientModel<Matmul, nn::MatmulOp> {
                                "product that is differentiated, found "
                             << lhs.getType() << " and " << rhs.getType();
     bool transposed = op.getTransposeLhs();
-    Value dLhs = e.matmul(g, rhs, false, !op.getTransposeRhs());
+    Value dLhs = tag(op, e.matmul(g, rhs, false, !op.getTransposeRhs()),
+                     nn::ProductKind::dgrad);
     out.push_back(transposed ? e.swapLast(dLhs) : dLhs);
     // A right side without batch dimensions sums over them: as rows.
     if (typeOf(lhs).getRank() > typeOf(rhs).getRank()) {
@@ -32,8 +44,11 @@ struct Matmul : GradientModel<Matmul, nn::MatmulOp> {
       transposed = false;
       g = flatten(e, g);
     }
-    out.push_back(op.getTransposeRhs() ? e.matmul(g, lhs, true, transposed)
-                                       : e.matmul(lhs, g, !transposed, false));
+    out.push_back(tag(op,
+                      op.getTransposeRhs()
+                          ? e.matmul(g, lhs, true, transposed)
+                          : e.matmul(lhs, g, !transposed, false),
+                      nn::ProductKind::wgrad));
     return success();
   }
 };

@@ -31,6 +31,8 @@ func.func @unary(%x: tensor<2x3xf32>, %b: tensor<2x3xi1>) {
   %12 = nn.cos %x : tensor<2x3xf32>
   // CHECK: nn.floor
   %13 = nn.floor %x : tensor<2x3xf32>
+  // CHECK: nn.floor_power2
+  %power = nn.floor_power2 %x : tensor<2x3xf32>
   // CHECK: nn.round
   %round = nn.round %x : tensor<2x3xf32>
   // CHECK: nn.not %{{.*}} : tensor<2x3xi1>

@@ -67,6 +67,7 @@ inline const VjpCase kVjpCases[] = {
     UNARY("cos"),
     UNARY("floor"),
     UNARY("round"),
+    UNARY("floor_power2"),
     UNARY("gelu erf"),
     UNARY("gelu tanh"),
     BINARY("add"),

@@ -53,6 +53,13 @@ inline double softplusOf(double x) {
 inline double cubicOf(double x) { // 2 √(2/π) (x + 0.044715 x³)
   return 2 * std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
 }
+inline double floorPower2Of(double x) {
+  int exponent = 0;
+  double fraction = std::frexp(x, &exponent); // of magnitude [0.5, 1)
+  return x == 0 || !std::isfinite(x)
+             ? x
+             : std::ldexp(fraction < 0 ? -0.5 : 0.5, exponent);
+}
 inline double geluTanhSlope(double x) {
   if (std::fabs(x) > 100)
     return std::isinf(x) ? kNaN : x > 0;
@@ -136,6 +143,8 @@ inline const std::vector<AccuracyCase> &accuracyCases() {
     {"floor", CALL("floor"), false, X { return std::floor(x); }, {0}, X { return 0; }, {0}},
     {"round", CALL("round"), false, X { return std::isinf(x) ? x : x - std::remainder(x, 1); }, {0}, X { return 0; }, {0},
      nullptr, {}, {{0.5, 0, 0}, {1.5, 2, 0}, {2.5, 2, 0}, {-2.5, -2, 0}, {0x1p30, 0x1p30, 0}}},
+    {"floor_power2", CALL("floor_power2"), false, X { return floorPower2Of(x); }, {0}, X { return 0; }, {0},
+     nullptr, {}, {{3, 2, 0}, {4, 4, 0}, {-0.75, -0.5, 0}, {0x1.8p-140, 0x1p-140, 0}}},
     {"gelu_tanh", CALL("gelu tanh"), false,
      X { return x == kInfinity ? x : x * sigmoidOf(cubicOf(x)); }, {1, 0x1p-22, kTail},
      X { return geluTanhSlope(x); }, {1, 0x1p-22, kTail}, nullptr, {},

@@ -6,6 +6,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace accel;
 
@@ -111,6 +113,34 @@ static Value emitUnary(ElementBuilder &e, nn::FloorOp, Value x) {
 static Value emitUnary(ElementBuilder &e, nn::RoundOp, Value x) {
   ImplicitLocOpBuilder &b = e.builder();
   return LLVM::RoundEvenOp::create(b, x);
+}
+/// Without its fraction bits a normal number is that power; a smaller one is
+/// made normal first, and infinity and NaN have none to lose.
+static Value emitUnary(ElementBuilder &e, nn::FloorPower2Op, Value x) {
+  ImplicitLocOpBuilder &b = e.builder();
+  auto type = cast<FloatType>(x.getType());
+  const llvm::fltSemantics &format = type.getFloatSemantics();
+  unsigned width = type.getWidth(),
+           fraction = llvm::APFloat::semanticsPrecision(format) - 1;
+  Type bits = b.getIntegerType(width);
+  auto clear = [&](Value number) -> Value {
+    Value mask = arith::ConstantOp::create(
+        b, b.getIntegerAttr(
+               bits, llvm::APInt::getHighBitsSet(width, width - fraction)));
+    Value kept = arith::AndIOp::create(
+        b, arith::BitcastOp::create(b, bits, number), mask);
+    return arith::BitcastOp::create(b, type, kept);
+  };
+  double up = std::ldexp(1.0, static_cast<int>(fraction) + 1);
+  Value raised = arith::MulFOp::create(b, x, floatLike(b, x, up));
+  Value lowered =
+      arith::MulFOp::create(b, clear(raised), floatLike(b, x, 1 / up));
+  double least = llvm::APFloat::getSmallestNormalized(format).convertToDouble();
+  Value size = LLVM::FAbsOp::create(b, x);
+  Value isSmall = lessThan(b, size, floatLike(b, x, least), false);
+  Value power = arith::SelectOp::create(b, isSmall, lowered, clear(x));
+  Value isNan = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, x, x);
+  return arith::SelectOp::create(b, isNan, x, power);
 }
 static Value emitUnary(ElementBuilder &e, nn::NotOp, Value x) {
   ImplicitLocOpBuilder &b = e.builder();

@@ -1,0 +1,143 @@
+// The recipes, role by role.
+
+#include "Fp8Recipe.h"
+
+#include "llvm/ADT/StringSwitch.h"
+#include <cstdlib>
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::precision;
+
+static llvm::Error fail(const Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+/// Three of true and false: of fprop, dgrad and wgrad.
+static llvm::Error readOverrides(StringRef text, Fp8Recipe &recipe) {
+  SmallVector<StringRef> words;
+  text.split(words, ',');
+  bool areKnown = words.size() == 3;
+  for (auto [index, word] : llvm::enumerate(words)) {
+    areKnown &= word == "true" || word == "false";
+    if (word == "true" && index < 3)
+      recipe.inHighPrecision.push_back(static_cast<nn::ProductKind>(index));
+  }
+  if (areKnown)
+    return llvm::Error::success();
+  return fail("expected true or false for each of fprop, dgrad and wgrad as "
+              "'fp8.override_linear_precision', found '" +
+              text + "'");
+}
+
+llvm::Expected<Fp8Recipe>
+precision::parseFp8Recipe(const QuantizeProductsPassOptions &options) {
+  const QuantizeProductsPassOptions defaults;
+  Fp8Recipe recipe;
+  auto kind = llvm::StringSwitch<std::optional<Fp8Recipe::Kind>>(options.recipe)
+                  .Case("delayed", Fp8Recipe::Kind::Delayed)
+                  .Case("current", Fp8Recipe::Kind::Current)
+                  .Case("block", Fp8Recipe::Kind::Block)
+                  .Case("mxfp8", Fp8Recipe::Kind::Mxfp8)
+                  .Case("tensorwise", Fp8Recipe::Kind::Tensorwise)
+                  .Case("rowwise", Fp8Recipe::Kind::Rowwise)
+                  .Case("rowwise_with_gw_hp", Fp8Recipe::Kind::RowwiseWithGwHp)
+                  .Default(std::nullopt);
+  if (!kind)
+    return fail("expected delayed, current, block, mxfp8, tensorwise, rowwise "
+                "or rowwise_with_gw_hp as 'fp8.recipe', found '" +
+                options.recipe + "'");
+  recipe.kind = *kind;
+  if (options.format != "hybrid" && options.format != "e4m3")
+    return fail("expected hybrid or e4m3 as 'fp8.format', found '" +
+                options.format + "'" +
+                (options.format == "e5m2"
+                     ? ": numbers with two bits behind the point train no "
+                       "model, and Transformer Engine refuses them"
+                     : ""));
+  recipe.isHybrid = options.format == "hybrid";
+  auto amax = llvm::StringSwitch<std::optional<Fp8Recipe::Amax>>(options.amax)
+                  .Case("max", Fp8Recipe::Amax::Max)
+                  .Case("most_recent", Fp8Recipe::Amax::MostRecent)
+                  .Default(std::nullopt);
+  if (!amax)
+    return fail("expected max or most_recent as 'fp8.amax_compute_algo', "
+                "found '" +
+                options.amax + "'");
+  recipe.amax = *amax;
+  recipe.margin = options.margin;
+  recipe.historyLength = options.historyLength;
+  if (options.historyLength < 1)
+    return fail("expected at least one step as 'fp8.amax_history_len', found " +
+                Twine(options.historyLength));
+  recipe.interval = options.interval;
+  if (options.interval < 1)
+    return fail("expected at least one step as 'fp8.interval', found " +
+                Twine(options.interval));
+  if (std::abs(options.margin) > 64)
+    return fail("expected -64 to 64 as 'fp8.margin', found " +
+                Twine(options.margin));
+  if (!recipe.isDelayed())
+    for (auto [key, isSaid] :
+         {std::pair("margin", options.margin != defaults.margin),
+          std::pair("amax_history_len",
+                    options.historyLength != defaults.historyLength),
+          std::pair("interval", options.interval != defaults.interval),
+          std::pair("amax_compute_algo", options.amax != defaults.amax)})
+      if (isSaid)
+        return fail(Twine("expected 'fp8.recipe=delayed' with 'fp8.") + key +
+                    "', found " + options.recipe);
+  if (options.format != defaults.format && !recipe.hasFormats())
+    return fail("expected 'fp8.recipe=delayed' (or current, tensorwise) with "
+                "'fp8.format', found " +
+                options.recipe + ", whose numbers are all f8E4M3FN");
+  if (options.blocks < 1)
+    return fail("expected at least one part of a batch, found " +
+                Twine(options.blocks));
+  recipe.blocks = options.blocks;
+  if (llvm::Error error = readOverrides(options.overrides, recipe))
+    return std::move(error);
+  return recipe;
+}
+
+llvm::Error
+precision::checkQuantizeOptions(const QuantizeProductsPassOptions &options) {
+  return parseFp8Recipe(options).takeError();
+}
+
+double precision::getLargest(FloatType format) {
+  return llvm::APFloat::getLargest(format.getFloatSemantics())
+      .convertToDouble();
+}
+
+OperandRecipe Fp8Recipe::choose(MLIRContext *context, nn::ProductKind product,
+                                TensorRole role) const {
+  Type ofValues = Float8E4M3FNType::get(context);
+  Type ofGradients = isHybrid && role == TensorRole::Gradient
+                         ? Type(Float8E5M2Type::get(context))
+                         : ofValues;
+  auto make = [](Type format, Granularity granularity, ScaleRule rule,
+                 int64_t block = 0) {
+    return OperandRecipe{cast<FloatType>(format), granularity, rule, block};
+  };
+  bool isWeight = role == TensorRole::Weight;
+  switch (kind) {
+  case Kind::Delayed:
+  case Kind::Current:
+    return make(ofGradients, Granularity::Tensor, ScaleRule::Exact);
+  case Kind::Tensorwise:
+    return make(ofGradients, Granularity::Tensor, ScaleRule::Bounded);
+  case Kind::Block:
+    return make(ofValues, isWeight ? Granularity::Tile : Granularity::Block,
+                ScaleRule::Power2, 128);
+  case Kind::Mxfp8:
+    return make(ofValues, Granularity::Block, ScaleRule::SharedExponent, 32);
+  case Kind::RowwiseWithGwHp:
+    if (isWeight && product == nn::ProductKind::dgrad)
+      return make(ofValues, Granularity::Tensor, ScaleRule::BoundedPower2);
+    [[fallthrough]];
+  case Kind::Rowwise:
+    return make(ofValues, Granularity::Row, ScaleRule::BoundedPower2);
+  }
+  llvm_unreachable("a recipe");
+}

@@ -1,0 +1,91 @@
+// What a recipe of fp8 training quantizes, and how: Transformer Engine's and
+// torchao's. Private to the library.
+
+#ifndef ACCEL_LIB_PRECISION_FP8RECIPE_H
+#define ACCEL_LIB_PRECISION_FP8RECIPE_H
+
+#include "Passes.h"
+#include "dialects/NN/NN.h"
+#include "llvm/Support/Error.h"
+
+namespace accel::precision {
+
+/// Which of the three tensors of a linear layer an operand of its products is.
+enum class TensorRole { Input, Weight, Gradient };
+
+/// What shares a scale.
+enum class Granularity {
+  Tensor, ///< all of a tensor: of weights; of others what a part of a batch has
+  Row,    ///< what is summed over for one row or column of the product
+  Block,  ///< `block` elements of that
+  Tile,   ///< `block` elements of that, and as many rows: of weights
+};
+
+/// How a scale follows from the largest magnitude of what shares it.
+enum class ScaleRule {
+  Exact,          ///< Transformer Engine's
+  Power2,         ///< the power of two below that
+  Bounded,        ///< torchao's
+  BoundedPower2,  ///< the power of two below that
+  SharedExponent, ///< that of OCP's microscaling formats: an f8E8M0FNU
+};
+
+/// How one operand of one product is quantized.
+struct OperandRecipe {
+  mlir::FloatType format;
+  Granularity granularity = Granularity::Tensor;
+  ScaleRule rule = ScaleRule::Exact;
+  int64_t block = 0;
+};
+
+/// The numbers of a recipe. The defaults are those of Transformer Engine 2.
+struct Fp8Recipe {
+  enum class Kind {
+    Delayed,
+    Current,
+    Block,
+    Mxfp8,
+    Tensorwise,
+    Rowwise,
+    RowwiseWithGwHp
+  };
+  enum class Amax { Max, MostRecent };
+
+  Kind kind = Kind::Delayed;
+  bool isHybrid = true; ///< gradients in f8E5M2, all else in f8E4M3FN
+  int64_t margin = 0;   ///< scales are 2^margin smaller
+  int64_t historyLength = 1024;
+  Amax amax = Amax::Max;
+  int64_t interval = 1; ///< steps from one scale to the next
+  int64_t blocks = 1; ///< equal parts of a batch that have scales of their own
+  /// The kinds of products that stay in 16 bits.
+  llvm::SmallVector<nn::ProductKind> inHighPrecision;
+
+  /// Whether scales are states, from the steps before.
+  bool isDelayed() const { return kind == Kind::Delayed; }
+  /// Whether gradients may have another format than all else.
+  bool hasFormats() const {
+    return kind == Kind::Delayed || kind == Kind::Current ||
+           kind == Kind::Tensorwise;
+  }
+  bool quantizes(nn::ProductKind product) const {
+    return !llvm::is_contained(inHighPrecision, product) &&
+           !(kind == Kind::RowwiseWithGwHp &&
+             product == nn::ProductKind::wgrad);
+  }
+  /// How the operand of a role in a product of a kind is quantized.
+  OperandRecipe choose(mlir::MLIRContext *context, nn::ProductKind product,
+                       TensorRole role) const;
+};
+
+/// What the options of the pass say. Fails with one sentence where they say
+/// nothing, or what the recipe does not read.
+llvm::Expected<Fp8Recipe>
+parseFp8Recipe(const QuantizeProductsPassOptions &options);
+
+/// The largest number of a format.
+double getLargest(mlir::FloatType format);
+
+} // namespace accel::precision
+
+#endif // ACCEL_LIB_PRECISION_FP8RECIPE_H

@@ -1,0 +1,53 @@
+// The ops that quantize a tensor. Private to the library.
+
+#ifndef ACCEL_LIB_PRECISION_QUANTIZE_H
+#define ACCEL_LIB_PRECISION_QUANTIZE_H
+
+#include "Fp8Recipe.h"
+#include "lib/Autodiff/NNBuilder.h"
+
+namespace accel::precision {
+
+/// A tensor in fp8: `codes · inverse` is what it stands for.
+struct Quantized {
+  mlir::Value codes;
+  /// f32. Of a tensor: a scalar, or [parts], a number for each equal part of
+  /// dimension 0. Of rows: without the dimension that is summed over.
+  mlir::Value inverse;
+};
+
+/// The value in f32; f64 stays.
+mlir::Value widen(const autodiff::NNBuilder &build, mlir::Value value);
+
+/// The largest magnitude of `value`, which is not NaN-free if that is not, as
+/// f32: a scalar, or one of each of `parts` equal parts of dimension 0, which
+/// they divide.
+mlir::Value buildAmax(const autodiff::NNBuilder &build, mlir::Value value,
+                      int64_t parts);
+
+/// The scale for each element of `amax`, f32s, to a format's `largest` number.
+mlir::Value buildScale(const autodiff::NNBuilder &build, mlir::Value amax,
+                       double largest, ScaleRule rule);
+
+/// value · factors, which are as `Quantized::inverse` of a tensor.
+mlir::Value scaleParts(const autodiff::NNBuilder &build, mlir::Value value,
+                       mlir::Value factors);
+
+/// cast(value · scale), to `format`, saturating; `scale` and the inverse are as
+/// of a tensor.
+Quantized quantize(const autodiff::NNBuilder &build, mlir::Value value,
+                   mlir::Value scale, mlir::FloatType format);
+
+/// Rows along `dim` have scales of their own.
+Quantized quantizeRows(const autodiff::NNBuilder &build, mlir::Value value,
+                       int64_t dim, const OperandRecipe &recipe);
+
+/// Parts of `recipe.block` elements along `dim` (of tiles along the other of
+/// the last two dimensions, too; the last part may be smaller) have scales of
+/// their own: what the codes stand for, in the type that `widen` gives.
+mlir::Value roundBlocks(const autodiff::NNBuilder &build, mlir::Value value,
+                        int64_t dim, const OperandRecipe &recipe);
+
+} // namespace accel::precision
+
+#endif // ACCEL_LIB_PRECISION_QUANTIZE_H
