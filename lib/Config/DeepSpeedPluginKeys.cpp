@@ -39,7 +39,7 @@ static constexpr Key kKeys[] = {
     noted("zero3_init_flag", "flag|null", "true in stage 3",
           "each rank reads the byte ranges of its shard"),
     noted("zero3_save_16bit_model", "flag|null", "false",
-          "checkpoints hold logical tensors, in the type they train in"),
+          "acc-run --save-weights F --save-dtype=bf16|fp16 writes such a file"),
     noted("deepspeed_moe_layer_cls_names", "string|list|null", "null",
           "gather units are the repeated blocks of the graph, experts and all: "
           "what ranks exchange never depends on the routing"),

@@ -74,12 +74,12 @@ static constexpr Key kZero[] = {
     noted("max_reuse_distance", "count>=0|auto", "1000000000",
           "the schedule says when a gathered parameter is freed"),
     noted("stage3_gather_16bit_weights_on_model_save", "bool|auto", "false",
-          "checkpoints hold logical tensors, in the type they train in"),
+          "acc-run --save-weights F --save-dtype=bf16|fp16 writes such a file"),
     noted("stage3_gather_fp16_weights_on_model_save", "bool|auto", "false",
-          "checkpoints hold logical tensors, in the type they train in")
+          "acc-run --save-weights F --save-dtype=fp16 writes such a file")
         .beware("deprecated"),
     noted("gather_16bit_weights_on_model_save", "bool|auto", "false",
-          "checkpoints hold logical tensors, in the type they train in"),
+          "acc-run --save-weights F --save-dtype=bf16|fp16 writes such a file"),
     noted("stage3_module_granularity_threshold", "count>=0", "0",
           "gather units are found as the repeated blocks of the graph"),
     noted("stage3_use_all_reduce_for_fetch_params", "bool", "false",

@@ -14,10 +14,15 @@ namespace {
 
 bool isWhole(DType dtype) { return dtype <= DType::UI64; }
 
-/// A code of a format, as f32, which has all of its numbers.
+/// A code of a format, as f32, which has all of its numbers; of a number, that
+/// of the nearest one.
 template <const NumberFormat &F> struct Narrow {
   uint16_t code;
+  Narrow() = default;
+  explicit Narrow(float value) : code(uint16_t(narrowNumber<F>(value))) {}
+  explicit Narrow(double value) : code(uint16_t(encodeNumber(F, value))) {}
   explicit operator float() const { return widenNumber<F>(code); }
+  explicit operator double() const { return widenNumber<F>(code); }
 };
 
 /// A truth value: a byte.
@@ -41,20 +46,48 @@ template <class From, class To> bool convert(From from, To &to) {
   return true;
 }
 
-template <class From, class To> Status run(char *buffer, int64_t count) {
+/// Each element by `change`, which fails where a whole number does not fit.
+template <class From, class To, class Change>
+Status run(char *buffer, int64_t count, Change change) {
   constexpr bool grows = sizeof(To) > sizeof(From);
   for (int64_t k = 0; k < count; ++k) {
     int64_t i = grows ? count - 1 - k : k;
     From from;
     To to;
     std::memcpy(&from, buffer + i * int64_t(sizeof(From)), sizeof from);
-    bool fits = convert(from, to);
+    bool fits = change(from, to);
     if constexpr (std::is_integral_v<From>)
       if (!fits)
         return Status::error(std::to_string(from));
     std::memcpy(buffer + i * int64_t(sizeof(To)), &to, sizeof to);
   }
   return Status();
+}
+
+template <class From, class To> Status run(char *buffer, int64_t count) {
+  return run<From, To>(buffer, count, convert<From, To>);
+}
+
+/// Rounds once: f64 does not go by way of f32.
+template <class From, class To> void round(char *buffer, int64_t count) {
+  using Exact = std::conditional_t<std::is_same_v<From, double>, double, float>;
+  (void)run<From, To>(buffer, count, [](From from, To &to) {
+    to = static_cast<To>(static_cast<Exact>(from));
+    return true;
+  });
+}
+
+template <class From> void roundTo(DType to, char *buffer, int64_t count) {
+  switch (to) {
+  case DType::F16:
+    return round<From, Narrow<kF16>>(buffer, count);
+  case DType::BF16:
+    return round<From, Narrow<kBF16>>(buffer, count);
+  case DType::F32:
+    return round<From, float>(buffer, count);
+  default:
+    return round<From, double>(buffer, count);
+  }
 }
 
 template <class From> Status toWhole(DType to, char *buffer, int64_t count) {
@@ -127,6 +160,26 @@ bool canConvert(DType from, DType to) {
   bool isHalf = from == DType::F16 || from == DType::BF16;
   return (to == DType::F32 && isHalf) ||
          (to == DType::F64 && (isHalf || from == DType::F32));
+}
+
+bool isFloatingPoint(DType dtype) {
+  return dtype == DType::F16 || dtype == DType::BF16 || dtype == DType::F32 ||
+         dtype == DType::F64;
+}
+
+void roundElements(DType from, DType to, char *buffer, int64_t count) {
+  if (from == to)
+    return;
+  switch (from) {
+  case DType::F16:
+    return roundTo<Narrow<kF16>>(to, buffer, count);
+  case DType::BF16:
+    return roundTo<Narrow<kBF16>>(to, buffer, count);
+  case DType::F32:
+    return roundTo<float>(to, buffer, count);
+  default:
+    return roundTo<double>(to, buffer, count);
+  }
 }
 
 Status convertElements(DType from, DType to, char *buffer, int64_t count) {

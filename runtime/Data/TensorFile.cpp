@@ -217,7 +217,9 @@ template <bool Writes>
 Status PieceMover::moveBlock(const Block &block, Address view,
                              int64_t microBatch, std::atomic<uint64_t> *counter,
                              RangeDigest *digest) {
-  const auto &[start, inView, outer, runElements, run, direct] = block;
+  const auto &[start, inView, outer, runElements, run, reached] = block;
+  // What is rounded on its way to a file stays as it is where it lies.
+  bool direct = reached && !(Writes && inFile != inMemory);
   uint64_t base =
       start + behind + static_cast<uint64_t>(microBatch * microBatchBytes);
   std::vector<char> &staging = room ? *room : bounce;
@@ -225,7 +227,7 @@ Status PieceMover::moveBlock(const Block &block, Address view,
       (direct ? kBounceBytes : static_cast<int64_t>(staging.size())) /
       std::max(elementBytes, fileBytes);
   Status status;
-  auto moveRun = [&, runElements = runElements, direct = direct,
+  auto moveRun = [&, runElements = runElements,
                   &run = run](int64_t fileOffset, int64_t memoryOffset) {
     for (int64_t begin = 0; begin < runElements && status.ok(); begin += step) {
       int64_t end = std::min(begin + step, runElements);
@@ -252,8 +254,10 @@ Status PieceMover::moveBlock(const Block &block, Address view,
       if constexpr (Writes) {
         if (!direct)
           shift(/*gather=*/true);
-        if (status.ok())
+        if (status.ok()) {
+          roundElements(inMemory, inFile, buffer, end - begin);
           status = writeRange(fd, path, at, buffer, bytes);
+        }
       } else {
         status = readRange(fd, path, at, buffer, bytes);
         if (digest && status.ok())
@@ -340,6 +344,8 @@ Status PieceMover::read(Address view, int64_t microBatch,
 }
 
 Status PieceMover::write(Address view, int64_t microBatch) {
+  if (inFile != inMemory && !room && bounce.empty())
+    bounce.resize(kBounceBytes);
   return move<true>(view, microBatch, nullptr, nullptr);
 }
 

@@ -67,14 +67,16 @@ Status writeRange(int fd, const std::string &path, uint64_t offset,
 class RangeDigest;
 
 /// Moves one piece between a file and a view of a device's memory, or of the
-/// host's own. Prepared once; moving allocates nothing.
+/// host's own. Prepared once; moving allocates nothing, but what the first
+/// write that rounds goes through.
 class PieceMover {
 public:
   /// The piece of `range` that `view` holds: its part at `coordinates`.
   /// Requires the shapes to fit (format::validate). Where the part is larger
   /// than the range, it is padded at the end of its dimensions: reading gives
   /// zeros there, writing skips them. Reading converts where the file has
-  /// elements of another type (Data/ConvertElements.h).
+  /// elements of another type, writing rounds to it, floating point alone
+  /// (Data/ConvertElements.h).
   /// Pieces that are scattered in memory, or where the host cannot reach, move
   /// through `room`, which several movers may share, or through a buffer of
   /// their own. `memory` is what the view is in; null: the host's own

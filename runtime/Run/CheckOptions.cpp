@@ -5,6 +5,7 @@
 #include "Device/Devices.h"
 #include "Run/LookForDevice.h"
 #include "State/Resume.h"
+#include "State/SavedWeights.h"
 
 namespace accel::rt {
 
@@ -136,6 +137,10 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
     return Status::error("option '--original-weights' expects --save-weights");
   if (options.averages && options.saveWeights.empty())
     return Status::error("option '--averages' expects --save-weights");
+  if (!options.saveType.empty() && options.saveWeights.empty())
+    return Status::error("option '--save-dtype' expects --save-weights");
+  std::optional<DType> saved;
+  ACCEL_RT_RETURN_IF_ERROR(readSaveType(options.saveType, saved));
   if (options.saveEvery && options.checkpoint.empty())
     return Status::error("option '--save-every' expects --checkpoint");
   if (options.keep && options.checkpoint.empty())

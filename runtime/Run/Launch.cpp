@@ -50,10 +50,13 @@ Status Launch::makeFiles() {
   if (!options.outputs.empty())
     ACCEL_RT_RETURN_IF_ERROR(
         outputs.create(plan, call.tensors.outputs, options.outputs, shared));
-  if (saves)
+  if (saves) {
+    std::optional<DType> type;
+    ACCEL_RT_RETURN_IF_ERROR(readSaveType(options.saveType, type));
     ACCEL_RT_RETURN_IF_ERROR(saved.create(
         *file, weights, options.saveWeights, options.originalWeights,
-        options.averages, options.warn, shared));
+        options.averages, type, options.warn, shared));
+  }
   if (!options.trace.empty())
     ACCEL_RT_RETURN_IF_ERROR(trace.create(options.trace, plan.numRanks()));
   ACCEL_RT_RETURN_IF_ERROR(checkTargets());

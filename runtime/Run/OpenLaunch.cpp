@@ -215,6 +215,7 @@ Status Launch::identify(Identity &identity) const {
   add("--outputs", options.outputs);
   add("--save-weights", options.saveWeights);
   addCount("--averages", options.averages);
+  add("--save-dtype", options.saveType);
   add("--data-labels", options.dataLabels);
   add("--data-order", options.dataOrder);
   add("--last-batch", options.lastBatch);

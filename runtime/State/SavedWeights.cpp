@@ -3,6 +3,7 @@
 #include "State/SavedWeights.h"
 
 #include "Base/SystemError.h"
+#include "Data/ConvertElements.h"
 #include "Data/Safetensors.h"
 #include "Execute/Executor.h"
 #include "Format/Runs.h"
@@ -34,17 +35,30 @@ View wholeView(DType dtype, const std::vector<int64_t> &shape) {
 /// Copies a whole tensor from one file to another; `digest` gets what was read.
 Status copyTensor(const TensorRange &from, const TensorRange &to,
                   RangeDigest &digest) {
-  View view = wholeView(to.dtype, to.shape);
+  View view = wholeView(from.dtype, to.shape);
   Part part{to.shape, {}};
   part.axes.resize(to.shape.size());
   std::vector<char> bytes(static_cast<size_t>(numElements(to.shape)) *
-                          static_cast<size_t>(dtypeBytes(to.dtype)));
+                          static_cast<size_t>(dtypeBytes(from.dtype)));
   ACCEL_RT_RETURN_IF_ERROR(
       PieceMover(from, part, view, {}).read(bytes.data(), 0, nullptr, &digest));
   return PieceMover(to, part, view, {}).write(bytes.data(), 0);
 }
 
 } // namespace
+
+Status readSaveType(const std::string &text, std::optional<DType> &type) {
+  std::pair<const char *, DType> rows[] = {
+      {"bf16", DType::BF16}, {"fp16", DType::F16}, {"fp32", DType::F32}};
+  type = std::nullopt;
+  for (auto [name, each] : rows)
+    if (text == name)
+      type = each;
+  if (!text.empty() && !type)
+    return Status::error("expected bf16, fp16 or fp32 as --save-dtype, found " +
+                         inQuotes(text));
+  return Status();
+}
 
 HeldStates findHeld(const Program &program) {
   HeldStates held;
@@ -66,11 +80,14 @@ HeldStates findHeld(const Program &program) {
 Status
 SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
                      const std::string &path, const std::string &original,
-                     bool averages,
+                     bool averages, std::optional<DType> type,
                      const std::function<void(const std::string &)> &warn,
                      const SharedName &shared) {
   const Executable &plan = executable.plan();
   std::vector<SafetensorsEntry> entries;
+  auto typeOf = [&](DType own) {
+    return type && isFloatingPoint(own) ? *type : own;
+  };
   std::map<std::string, Tensor> named;
   HeldStates held;
   for (const Program &program : plan.programs)
@@ -104,7 +121,7 @@ SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
     std::vector<std::string> names = parameter.aliases;
     names.push_back(parameter.name);
     for (const std::string &name : names) {
-      entries.push_back({name, state.dtype, state.valueShape()});
+      entries.push_back({name, typeOf(state.dtype), state.valueShape()});
       named[name].state = &state;
     }
   }
@@ -140,7 +157,7 @@ SavedWeights::create(const ExecutableFile &executable, const Weights &weights,
             "expected at most " + std::to_string(kMaxRank) +
             " dimensions of parameter " + inQuotes(folded.name) + " in " +
             inQuotes(original) + ", found shape " + shapeText(entry->shape));
-      entries.push_back({folded.name, entry->dtype, entry->shape});
+      entries.push_back({folded.name, typeOf(entry->dtype), entry->shape});
       named[folded.name].original = {
           originalFile.get(), original,     start + entry->begin,
           entry->dtype,       entry->shape, rowMajorStrides(entry->shape)};

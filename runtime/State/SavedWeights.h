@@ -14,6 +14,10 @@ namespace accel::rt {
 
 class Executor;
 
+/// The type of --save-dtype: bf16, fp16 or fp32; none: an empty text. Errors:
+/// another text.
+Status readSaveType(const std::string &text, std::optional<DType> &type);
+
 /// By what keeps it (StatePlan::keptAs) each state that the program keeps: the
 /// command of the entry `load` that reads it into the buffer where it stays.
 using HeldStates = std::unordered_map<std::string_view, const ReadCommand *>;
@@ -29,10 +33,11 @@ public:
   /// be made, a state that is kept nowhere, `original` lacks a parameter or has
   /// another shape, a frozen state whose bytes are not what they were. With
   /// `averages` what is written of a trained parameter is its average; a
-  /// program that keeps none is an error.
+  /// program that keeps none is an error. With `type` all floating-point
+  /// tensors are rounded to it, on their way into the file.
   Status create(const ExecutableFile &file, const Weights &weights,
                 const std::string &path, const std::string &original,
-                bool averages,
+                bool averages, std::optional<DType> type,
                 const std::function<void(const std::string &)> &warn,
                 const SharedName &shared = {});
 

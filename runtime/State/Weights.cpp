@@ -3,6 +3,7 @@
 #include "State/Weights.h"
 
 #include "Base/SystemError.h"
+#include "Data/ConvertElements.h"
 
 #include <cerrno>
 #include <map>
@@ -16,8 +17,8 @@ constexpr size_t kStagingBytes = 1 << 20;
 Status checkValue(const TensorRange &range, const StatePlan &state,
                   bool widens) {
   bool fits = range.dtype == state.dtype ||
-              (widens && range.dtype == DType::F32 &&
-               state.dtype == DType::F64); // as PieceMover converts
+              (widens && isFloatingPoint(range.dtype) &&
+               canConvert(range.dtype, state.dtype)); // as PieceMover converts
   if (fits && range.shape == state.valueShape())
     return Status();
   return Status::error("expected " + typeText(state.dtype, state.valueShape()) +

@@ -99,6 +99,9 @@ take it only from where you would take a program.
   --save-weights F.safetensors
                   after the last step, parameters and buffers under their own
                   names and all aliases, whole or not at all
+  --save-dtype T  bf16, fp16 or fp32: with --save-weights, all that has floating
+                  point in that type, rounded once (default: as it is trained).
+                  --weights reads such a file again
   --averages      with --save-weights: of each trained parameter its average,
                   which --set ema.decay=D of acc-opt keeps
   --checkpoint DIR

@@ -131,6 +131,9 @@ struct RunOptions {
   std::string saveWeights, originalWeights;
   /// What goes there of a trained parameter is its average (`ema.decay`).
   bool averages = false;
+  /// The type of what has floating point there: "bf16", "fp16" or "fp32";
+  /// empty: its own.
+  std::string saveType;
   /// A folder that gets checkpoints: after every step whose number `saveEvery`
   /// divides (0: none), and after the last one.
   std::string checkpoint;

@@ -86,4 +86,48 @@ TEST(ConvertElements, RefusesWhatWouldRound) {
     EXPECT_FALSE(canConvert(from, to)) << dtypeName(from) << dtypeName(to);
 }
 
+/// `values` rounded in a buffer that has room for both.
+template <class To, class From>
+std::vector<To> roundAll(DType from, DType to,
+                         const std::vector<From> &values) {
+  std::vector<char> buffer(values.size() * std::max(sizeof(From), sizeof(To)));
+  std::memcpy(buffer.data(), values.data(), values.size() * sizeof(From));
+  roundElements(from, to, buffer.data(), static_cast<int64_t>(values.size()));
+  std::vector<To> found(values.size());
+  std::memcpy(found.data(), buffer.data(), values.size() * sizeof(To));
+  return found;
+}
+
+TEST(ConvertElements, RoundsToNearestEven) {
+  // Ties to either side, what is beyond the largest, the least, infinity.
+  EXPECT_EQ((roundAll<uint16_t, float>(
+                DType::F32, DType::BF16,
+                {1 + 0x1p-8f, 1 + 0x3p-8f, 0x1.FFp127f, -0.0f, INFINITY})),
+            (std::vector<uint16_t>{0x3f80, 0x3f82, 0x7f80, 0x8000, 0x7f80}));
+  EXPECT_EQ((roundAll<uint16_t, float>(
+                DType::F32, DType::F16,
+                {1 + 0x1p-11f, 1 + 0x3p-11f, 65519, 65520, 0x1p-25f})),
+            (std::vector<uint16_t>{0x3c00, 0x3c02, 0x7bff, 0x7c00, 0x0000}));
+  EXPECT_TRUE(std::isnan(
+      roundAll<float, double>(DType::F64, DType::F32, {NAN}).front()));
+}
+
+TEST(ConvertElements, RoundsOnce) {
+  // By way of f32 these would be ties, and go down.
+  EXPECT_EQ((roundAll<uint16_t, double>(DType::F64, DType::BF16,
+                                        {1 + 0x1p-8 + 0x1p-40})),
+            (std::vector<uint16_t>{0x3f81}));
+  EXPECT_EQ((roundAll<uint16_t, double>(DType::F64, DType::F16,
+                                        {1 + 0x1p-11 + 0x1p-40})),
+            (std::vector<uint16_t>{0x3c01}));
+}
+
+TEST(ConvertElements, RoundsBetweenHalves) {
+  EXPECT_EQ(
+      (roundAll<uint16_t, uint16_t>(DType::BF16, DType::F16, {0x3f81, 0x7f00})),
+      (std::vector<uint16_t>{0x3c08, 0x7c00}));
+  EXPECT_EQ((roundAll<float, uint16_t>(DType::BF16, DType::F32, {0x3f81})),
+            (std::vector<float>{1 + 0x1p-7f}));
+}
+
 } // namespace

@@ -163,6 +163,33 @@ TEST_F(Files, MovesTransposedPiecesOfRanks) {
   EXPECT_EQ(two, (std::vector<float>{22, 23}));
 }
 
+TEST_F(Files, RoundsWhatItWrites) {
+  // A piece that lies as it does in the file, and one with gaps: the file has
+  // bf16, and memory stays as it is.
+  for (int64_t stride : {1, 2}) {
+    spill(folder / "t", std::string(12, '\xff'));
+    file = FileHandle(::open((folder / "t").c_str(), O_RDWR));
+    range = {file.get(), "t", 2, DType::BF16, {4}, {1}};
+    View view = contiguousView(0, {4});
+    view.strides = {stride};
+    std::vector<float> memory(static_cast<size_t>(4 * stride), 7);
+    for (int i = 0; i < 4; ++i)
+      memory[size_t(i * stride)] = float(i) + 0x1p-20f;
+    std::vector<float> before = memory;
+    Part part{{4}, {{}}};
+    ASSERT_TRUE(PieceMover(range, part, view, Coordinates())
+                    .write(memory.data(), 0)
+                    .ok());
+    EXPECT_EQ(memory, before);
+    uint16_t found[6];
+    ASSERT_TRUE(
+        readRange(file.get(), folder / "t", 0, found, sizeof found).ok());
+    EXPECT_EQ(std::vector<uint16_t>(found, found + 6),
+              (std::vector<uint16_t>{0xffff, 0x3580, 0x3f80, 0x4000, 0x4040,
+                                     0xffff}));
+  }
+}
+
 TEST_F(Files, PadsPiecesWithZeros) {
   // A value [3, 5] as a state [4, 6], cut over tp by rows and over dp by
   // columns: the last rank of each has padding, and one row of all ranks too.
