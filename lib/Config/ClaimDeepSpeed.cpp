@@ -22,6 +22,7 @@ public:
 
   Error zero();
   Error precision();
+  void wires();
   void tensorParallel();
   void clipping();
   Error optimizer();
@@ -128,6 +129,24 @@ Error Claims::precision() {
     ledger.claim("mixed_precision", *fp16, "fp16");
   claimScalerOfDeepSpeed(file, ledger);
   return Error::success();
+}
+
+/// DeepSpeed reduces in the one type or, where ranks share sequences, in the
+/// other.
+void Claims::wires() {
+  constexpr StringLiteral kTypes[] = {"communication_data_type",
+                                      "seq_parallel_communication_data_type"};
+  const Setting *size = said("sequence_parallel_size");
+  bool sharesSequences = size && size->value != "1";
+  const Setting *read = said(kTypes[sharesSequences]);
+  if (read && read->value != "null" && read->value != "fp32")
+    ledger.claim("comm_hook", *read);
+  for (Setting &setting : file.settings)
+    if (setting.path == kTypes[!sharesSequences])
+      setting.idle =
+          sharesSequences
+              ? "it is not read where sequence_parallel_size is " + size->value
+              : "it is read where sequence_parallel_size is above 1";
 }
 
 void Claims::tensorParallel() {
@@ -323,6 +342,7 @@ Error accel::config::claimDeepSpeed(File &file, Ledger &ledger) {
   claimStorage(file, ledger);
   Claims claims(file, ledger);
   Error errors = joinErrors(claims.zero(), claims.precision());
+  claims.wires();
   claims.tensorParallel();
   claims.clipping();
   errors = joinErrors(std::move(errors), claims.optimizer());

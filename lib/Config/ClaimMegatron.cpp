@@ -78,6 +78,7 @@ public:
 
   void sequences();
   void zero();
+  void wires();
   void update();
   Error schedule();
   /// Whether the weight decay grows, so that --weight-decay is not read.
@@ -115,6 +116,22 @@ void Claims::sequences() {
                  type->value == "p2p" ? "ring" : "allgather");
   else
     suggestRing(ledger);
+}
+
+/// In which type gradients are reduced: Megatron-LM reads the one with --bf16
+/// alone, whatever --accumulate-allreduce-grads-in-fp32 says.
+void Claims::wires() {
+  const Setting *bf16 = file.get("--bf16");
+  for (Setting &setting : file.settings)
+    if (setting.path == "--grad-reduce-in-bf16" && setting.value == "true") {
+      if (bf16 && bf16->value == "true")
+        ledger.claim("comm_hook", setting, "bf16");
+      else
+        setting.idle = "read with --bf16";
+    }
+  const Setting *sent = file.get("--megatron-fsdp-grad-comm-dtype");
+  if (sent && sent->value != "auto" && sent->value != "fp32")
+    ledger.claim("comm_hook", *sent);
 }
 
 void Claims::zero() {
@@ -409,6 +426,7 @@ Error accel::config::claimMegatron(File &file, Ledger &ledger, Layout &layout) {
   claims.sequences();
   claims.zero();
   claims.update();
+  claims.wires();
   Error errors = joinErrors(claims.schedule(), claims.decay());
   errors =
       joinErrors(std::move(errors), claimRecomputeOfMegatron(file, ledger));

@@ -39,12 +39,16 @@ static constexpr Key kKeys[] = {
     done("optimizer", "%optimizer", "none", "the update"),
     done("scheduler", "%scheduler", "none",
          "the learning rate as a function of the step"),
-    done("communication_data_type", "string|null", "null",
-         "collectives carry the type of what they carry")
-        .only("null|fp32"),
-    done("seq_parallel_communication_data_type", "string|null", "fp32",
-         "exchanges carry the type of what they carry")
-        .only("null|fp32"),
+    done("communication_data_type", "~fp32,fp16,bf16|null", "null",
+         "comm_hook: fp16 or bf16, to which each rank rounds its terms of "
+         "gradients; their sums are float32. null: float32")
+        .orSet("comm_hook")
+        .beware("without it gradients are sent in the type of the weights, "
+                "bf16 or fp16, and added up in it; not read where "
+                "sequence_parallel_size is above 1"),
+    done("seq_parallel_communication_data_type", "~fp32,fp16,bf16|null", "fp32",
+         "the same, where sequence_parallel_size is above 1")
+        .orSet("comm_hook"),
     done("gradient_allreduce_op", "mean,sum", "mean",
          "gradients are means over all rows")
         .only("mean")

@@ -98,7 +98,8 @@ static constexpr Key kKeys[] = {
          "mixed_precision fp8, with this fp8.format")
         .orSet("mixed_precision"),
     noted("--accumulate-allreduce-grads-in-fp32", "switch", "false",
-          "gradients are accumulated and reduced in float32 always"),
+          "gradients are accumulated in float32 always, and reduced so but "
+          "for --grad-reduce-in-bf16"),
     noted("--attention-softmax-in-fp32", "switch", "false",
           "the exponentials of attention are in float32 always"),
     noted("--calculate-per-token-loss", "switch", "false",

@@ -74,10 +74,10 @@ static constexpr Key kKeys[] = {
     later("--use-mp-args-from-checkpoint-args", "switch", "false",
           "arguments that a checkpoint has: say them here")
         .unless("false"),
-    later("--grad-reduce-in-bf16", "switch", "false",
-          "gradients that are kept in bf16: --set comm_hook=bf16 rounds them "
-          "on their way between ranks")
-        .unless("false"),
+    done("--grad-reduce-in-bf16", "switch", "false",
+         "comm_hook bf16: each rank rounds its terms of gradients; what it has "
+         "of them itself, and their sums, are float32")
+        .orSet("comm_hook"),
     later("--output-logit-dtype", "bf16,fp32", "null", "logits in bf16")
         .unless("fp32"),
     later("--model-parallel-size", "int", "null",
@@ -127,10 +127,10 @@ static constexpr Key kKeys[] = {
     later("--megatron-fsdp-main-grads-dtype", "fp32,bf16,fp16,auto", "auto",
           "gradients in narrower types")
         .unless("fp32|auto"),
-    later(
-        "--megatron-fsdp-grad-comm-dtype", "fp32,fp16,bf16,auto", "auto",
-        "gradients that are rounded on their way: --set comm_hook=bf16 does it")
-        .unless("fp32|auto"),
+    done("--megatron-fsdp-grad-comm-dtype", "fp32,fp16,bf16,auto", "auto",
+         "comm_hook: fp16 or bf16, to which each rank rounds its terms of "
+         "gradients; their sums are float32. auto: float32")
+        .orSet("comm_hook"),
     later("--error-injection-rate", "int", "0",
           "errors that are put into the result")
         .unless("0"),
