@@ -4,6 +4,7 @@
 #include "PlaceGathers.h"
 #include "GatherUnits.h"
 #include "GradientOps.h"
+#include "NarrowedWeights.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/Accel/Zero.h"
 #include "dialects/Dist/GroupsAxis.h"
@@ -50,13 +51,15 @@ public:
     place(backward, /*isBackward=*/true);
     for (Weight &weight : weights)
       for (Operation *op : llvm::reverse(weight.made))
-        op->erase();
+        if (op->use_empty()) // another weight's may be made of it, too
+          op->erase();
   }
 
 private:
   void findWeights();
   void addWeight(ArrayRef<Operation *> made, StringRef name);
   void castBeforeGather(ArrayRef<Operation *> gathers, StringRef name);
+  void findRounded();
   void cloneViews(Value weight);
   void collectUses();
   void findUnits();
@@ -83,12 +86,6 @@ void GatherPlacer::addWeight(ArrayRef<Operation *> made, StringRef name) {
       ofGroup = step + 1;
   numbers[made.back()->getResult(0)] = weights.size();
   weights.push_back({llvm::to_vector<3>(made), name, ofGroup});
-}
-
-static bool isNarrowing(Operation *op) {
-  auto cast = dyn_cast<nn::CastOp>(op);
-  return cast && cast.getType().getElementTypeBitWidth() <
-                     cast.getInput().getType().getElementTypeBitWidth();
 }
 
 /// What is read rounded is rounded first: half as much to gather. There is a
@@ -179,7 +176,30 @@ void GatherPlacer::findWeights() {
         addWeight({reader}, state.getValue());
     }
   }
+  findRounded();
   ops = GradientOps(step); // casts have moved
+}
+
+/// What is scaled and rounded in pieces and gathered then is a weight, of as
+/// many steps (`dist-shard-states` has placed it so).
+void GatherPlacer::findRounded() {
+  for (auto gather : llvm::to_vector(step.front().getOps<dist::ReshardOp>())) {
+    SmallVector<Operation *> made = findRounding(gather.getInput());
+    if (made.size() < 2 || gather->use_empty() ||
+        !isGather(gather.getInput().getType(), gather.getType()))
+      continue;
+    auto pieces = dyn_cast<BlockArgument>(made.front()->getOperand(0));
+    auto state = pieces ? step.getArgAttrOfType<FlatSymbolRefAttr>(
+                              pieces.getArgNumber(), nn::kStateAttr)
+                        : FlatSymbolRefAttr();
+    SmallVector<Operation *, 2> gathers = findSteps(gather);
+    if (!state ||
+        !llvm::all_of(gathers.back()->getUsers(),
+                      [&](Operation *user) { return ops.contains(user); }))
+      continue;
+    llvm::append_range(made, gathers);
+    addWeight(made, state.getValue());
+  }
 }
 
 /// A view that the forward makes of a gathered weight is made anew where the
@@ -229,22 +249,6 @@ void GatherPlacer::findUnits() {
     use.unit = unit;
 }
 
-/// One step of making a weight for a unit, from what the one before has made.
-Operation *GatherPlacer::makeStep(const Weight &weight, unsigned step,
-                                  Value from, unsigned unit, int64_t instance,
-                                  Operation *before) {
-  OpBuilder builder(before);
-  Operation *made = builder.clone(*weight.made[step]);
-  made->setOperand(0, from);
-  made->setAttr(dist::kInstanceAttr, builder.getI64IntegerAttr(instance));
-  if (!isa<dist::ReshardOp>(made))
-    return made;
-  made->setAttr(dist::kUnitAttr, builder.getStringAttr(units->getName(unit)));
-  made->setAttr(dist::kInsertedByAttr,
-                builder.getStringAttr("dist-place-gathers"));
-  return made;
-}
-
 /// Moves what makes a value in front of an op that reads it. What is computed
 /// again may stand before the forward's last unit, whose gathers it reads.
 static void makeBefore(Value value, Operation *reader) {
@@ -254,6 +258,31 @@ static void makeBefore(Value value, Operation *reader) {
   op->moveBefore(reader);
   for (Value operand : op->getOperands())
     makeBefore(operand, op);
+}
+
+/// One step of making a weight for a unit, from what the one before has made.
+Operation *GatherPlacer::makeStep(const Weight &weight, unsigned step,
+                                  Value from, unsigned unit, int64_t instance,
+                                  Operation *before) {
+  OpBuilder builder(before);
+  Operation *made = builder.clone(*weight.made[step]);
+  made->setOperand(0, from);
+  made->setAttr(dist::kInstanceAttr, builder.getI64IntegerAttr(instance));
+  // What is repeated to the weight's shape is made anew, not kept.
+  for (OpOperand &other : made->getOpOperands().drop_front()) {
+    builder.setInsertionPoint(made);
+    Operation *repeated = builder.clone(*other.get().getDefiningOp());
+    repeated->setAttr(dist::kInstanceAttr, builder.getI64IntegerAttr(instance));
+    other.set(repeated->getResult(0));
+    for (Value source : repeated->getOperands())
+      makeBefore(source, repeated);
+  }
+  if (!isa<dist::ReshardOp>(made))
+    return made;
+  made->setAttr(dist::kUnitAttr, builder.getStringAttr(units->getName(unit)));
+  made->setAttr(dist::kInsertedByAttr,
+                builder.getStringAttr("dist-place-gathers"));
+  return made;
 }
 
 /// One gather per unit and weight, all in front of the unit's first use. What

@@ -3,6 +3,7 @@
 
 #include "GatherUnits.h"
 #include "GradientOps.h"
+#include "NarrowedWeights.h"
 #include "dialects/Accel/Zero.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/Entry.h"
@@ -98,10 +99,7 @@ void GradientScatterer::findSums() {
 void GradientScatterer::collectReaders(Value weight, unsigned number) {
   for (OpOperand &use : weight.getUses()) {
     Operation *reader = use.getOwner();
-    auto cast = dyn_cast<nn::CastOp>(reader);
-    if (isa<dist::ReshardOp>(reader) ||
-        (cast && cast.getType().getElementTypeBitWidth() <
-                     cast.getInput().getType().getElementTypeBitWidth()))
+    if (isa<dist::ReshardOp>(reader) || leadsToNarrowing(use))
       collectReaders(reader->getResult(0), number);
     else if (ops.forward.contains(reader))
       uses.push_back({&use, number});

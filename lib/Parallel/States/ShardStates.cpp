@@ -2,6 +2,7 @@
 // says.
 
 #include "GradientOps.h"
+#include "NarrowedWeights.h"
 #include "SharingAxes.h"
 #include "dialects/Accel/Zero.h"
 #include "dialects/Dist/GroupsAxis.h"
@@ -159,6 +160,39 @@ private:
                                   builder, whole.getLoc(), pieces, ofGroup));
     whole.getResult().replaceUsesWithIf(
         pieces, [&](OpOperand &use) { return !ops.contains(use.getOwner()); });
+    roundPieces(whole, pieces, ofGroup);
+  }
+
+  /// What is read scaled and rounded (fp8) is made of the pieces, so that its
+  /// few bits are what is gathered; the largest magnitude, of which the scale
+  /// may be made, is the largest of all pieces' own.
+  void roundPieces(dist::ConstraintOp whole, dist::ConstraintOp pieces,
+                   dist::ShardingAttr ofGroup) {
+    NarrowedReads narrowed = findNarrowedReads(whole.getResult(), ops);
+    for (OpOperand *read : narrowed.reads)
+      read->set(pieces);
+    for (Operation *op : narrowed.rounded) {
+      dist::ShardingAttr sharding = pieces.getSharding();
+      constrain(op->getResult(0), sharding);
+      auto own = cast<dist::ConstraintOp>(*op->getUsers().begin());
+      if (ofGroup != sharding) {
+        constrain(own.getResult(), ofGroup);
+        own = cast<dist::ConstraintOp>(*own->getUsers().begin());
+      }
+      constrain(own.getResult(), whole.getSharding());
+    }
+    for (Operation *op : narrowed.reduced) {
+      OpBuilder builder(context);
+      builder.setInsertionPointAfter(op);
+      Value result = op->getResult(0);
+      auto everywhere = dist::ConstraintOp::create(
+          builder, op->getLoc(), result,
+          dist::ShardingAttr::getReplicated(
+              whole.getSharding().getMesh(),
+              cast<RankedTensorType>(result.getType()).getRank()));
+      everywhere.setAlone(true);
+      result.replaceAllUsesExcept(everywhere.getResult(), everywhere);
+    }
   }
 
   func::FuncOp entry;
