@@ -403,7 +403,11 @@ def ShardStatesPass : OrderedPass<"dist-shard-states"> {
     can. On a mesh with `dp_groups` parameters come in two steps: over this axis first,
     which makes a copy for each group (hpZ: Wang et al., ZeRO++, 2023, section 3.2), and
     over the others from that. What stage 1 and 2 differ in is the order of reductions:
-    `dist-order-reductions`. Forward and backward read parameters whole. Comes
+    `dist-order-reductions`. Forward and backward read parameters whole, but for what
+    is made of a parameter element by element (a product with a scale, bounds) and rounded
+    to fewer bits: it is made of pieces, and the codes are read whole, so that few bits are
+    gathered; and what is reduced from a parameter beside (its largest magnitude, of which the
+    scale may be made) is the largest of the pieces' own. Comes
     after `dist-annotate`, whose constraints on states it changes; leaves
     `accel.zero_stage` on the module. Rajbhandari et
     al., ZeRO, SC 2020, section 5.

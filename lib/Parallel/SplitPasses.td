@@ -171,7 +171,9 @@ def PlaceGathersPass : OrderedPass<"dist-place-gathers"> {
     the copies of the block that the forward repeats, and what stands between
     them (`GatherUnits.h`). `dist.instance` keeps the two gathers apart. What of a
     weight is read rounded (mixed precision) is rounded before it is gathered, by
-    unit as well: rounded copies of all weights would be half as much again. So are
+    unit as well: rounded copies of all weights would be half as much again. What is scaled
+    and bounded before it is rounded (fp8) is made of pieces already (`dist-shard-states`), and
+    made and gathered by unit, scale and all. So are
     weights that every rank has whole, in every stage: else bf16 would need more
     memory than f32 where activations are few. A gather is where ranks have more of a weight: over the other
     axes of a mesh, `tp` say, it stays split. Where it was decided that `gathers` are

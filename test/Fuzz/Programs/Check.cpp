@@ -107,8 +107,11 @@ Checker::Run Checker::compile(ModuleOp module, const Layout &layout,
   phases.optimizer = program.update.optimizer;
   phases.emitGradients = true;
   phases.entries = {"step"};
-  phases.settings.assign(program.update.settings.begin(),
-                         program.update.settings.end());
+  // A step that is made already declares what it sends.
+  bool isMade = getPhase(module).value_or(Phase::NN) >= Phase::Train;
+  for (const std::string &setting : program.update.settings)
+    if (!isMade || !Update::isOfWire(setting))
+      phases.settings.push_back(setting);
   llvm::append_range(phases.settings, layout.settings);
   phases.mesh = layout.getMesh();
   phases.microBatches = layout.microBatches;
@@ -299,6 +302,12 @@ double Checker::getMoved() {
   return *moved;
 }
 
+/// What a plan sends in 16 bits lies in buffers of these, so that its numbers
+/// are rounded in every mode of evaluation.
+bool Checker::isRounded(ModuleOp module) const {
+  return getPhase(module) == Phase::Plan && program.update.sendsRounded();
+}
+
 std::optional<bool> Checker::isOther(ModuleOp mutant) {
   bool differs = false;
   ScopedDiagnosticHandler collect(
@@ -309,7 +318,7 @@ std::optional<bool> Checker::isOther(ModuleOp mutant) {
         return success();
       });
   evaluate::TensorsByName found;
-  if (failed(mlir::verify(mutant)))
+  if (failed(mlir::verify(mutant)) || isRounded(mutant))
     return std::nullopt;
   if (failed(evaluate::evaluateModule(mutant, inputs, {}, found)))
     return differs ? std::optional(true) : std::nullopt;
@@ -374,7 +383,9 @@ Outcome Checker::check(const Layout &layout) {
     if (options.sabotage == Sabotage::program && phase == Phase::Local &&
         !changeProgram(*module))
       return result;
-    Outcome computed = compare(*module, name);
+    Outcome computed; // of what is rounded its proof alone knows
+    if (!isRounded(*module))
+      computed = compare(*module, name);
     if (run.succeeded) {
       if (computed.verdict != Verdict::right)
         return computed;

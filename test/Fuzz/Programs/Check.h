@@ -72,6 +72,7 @@ private:
   Outcome refuse(const Run &run, const Layout &layout);
   Outcome compare(mlir::ModuleOp module, llvm::StringRef phase);
   /// What a changed program computes: none where it is no program.
+  bool isRounded(mlir::ModuleOp module) const;
   std::optional<bool> isOther(mlir::ModuleOp mutant);
   /// An outcome that is not right where a proof accepts what is not.
   Outcome tryMutants(mlir::ModuleOp logical, mlir::ModuleOp local,

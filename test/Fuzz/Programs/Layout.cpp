@@ -99,6 +99,11 @@ Update fuzz::makeUpdate(Random &random) {
     update.settings.insert(update.settings.end(),
                            {"scaler.type=torch", "scaler.init_scale=8",
                             "scaler.growth_interval=1"});
+  // Drawn of a copy: the updates of a seed are otherwise what they were.
+  Random more = random;
+  if (more.chance(20))
+    update.settings.push_back(std::string("comm_hook=") +
+                              more.pick({"fp16", "bf16"}));
   return update;
 }
 
@@ -225,7 +230,7 @@ llvm::LogicalResult fuzz::parseFlags(StringRef text, Update &update,
     } else if (flag == "--set") {
       bool ofUpdate = value.starts_with("optimizer.") ||
                       value.starts_with("groups[") ||
-                      value.starts_with("scaler.") ||
+                      value.starts_with("scaler.") || Update::isOfWire(value) ||
                       value.starts_with("gradient_clipping");
       (ofUpdate ? update.settings : layout.settings).push_back(value.str());
     } else {

@@ -49,6 +49,11 @@ struct Update {
   std::vector<std::string> settings = {"optimizer.lr=1"};
   std::vector<std::string> batchDims;
 
+  /// Whether a setting says how gradients are sent.
+  static bool isOfWire(llvm::StringRef setting) {
+    return setting.starts_with("comm_hook=");
+  }
+  bool sendsRounded() const { return llvm::any_of(settings, isOfWire); }
   std::string getFlags() const;
 };
 Update makeUpdate(Random &random);
