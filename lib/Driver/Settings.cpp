@@ -348,3 +348,12 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
                            "expected 'comm_hook=power_sgd' with '" + name +
                                "', found '" + options.wire.hook + "'");
 }
+
+Error accel::driver::checkTogether(const PhaseOptions &options) {
+  if (options.train.mixedPrecision != "fp8")
+    return Error::success();
+  precision::QuantizeProductsPassOptions quantize = options.fp8.quantize;
+  if (quantize.blocks == 0)
+    quantize.blocks = 1; // the layout says how many
+  return precision::checkQuantizeOptions(quantize);
+}

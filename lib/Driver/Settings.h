@@ -31,6 +31,10 @@ llvm::Error applySetting(PhaseOptions &options, llvm::StringRef name,
 /// "NAME=VALUE".
 llvm::Error checkIsRead(const PhaseOptions &options, llvm::StringRef setting);
 
+/// Refuses settings that do not go together, when all are applied, whoever said
+/// them: what no pass would need a model for.
+llvm::Error checkTogether(const PhaseOptions &options);
+
 } // namespace accel::driver
 
 #endif // ACCEL_LIB_DRIVER_SETTINGS_H

@@ -201,7 +201,7 @@ static llvm::Error resolveFlags(CompileOptions &options) {
   for (const std::string &one : settings)
     if (llvm::Error error = checkIsRead(options.phases, one))
       return error;
-  return llvm::Error::success();
+  return checkTogether(options.phases);
 }
 
 llvm::Error readTrainFlags(CompileOptions &options) {

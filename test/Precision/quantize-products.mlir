@@ -1,0 +1,76 @@
+// Products of linear layers become products of codes; scales are states, or made of the tensor.
+// RUN: acc-opt %s --train-quantize-products="amax-history-len=4 margin=1" | FileCheck %s
+// RUN: acc-opt %s --train-quantize-products="override-linear-precision=false,true,true" | FileCheck %s --check-prefix=OVERRIDE
+// RUN: acc-opt %s --train-quantize-products="recipe=current blocks=2" | FileCheck %s --check-prefix=CURRENT
+// RUN: acc-opt %s --train-quantize-products="recipe=rowwise_with_gw_hp" | FileCheck %s --check-prefix=ROWS
+// RUN: acc-opt %s --train-quantize-products="recipe=mxfp8" | FileCheck %s --check-prefix=BLOCKS
+// RUN: not acc-opt %s --train-quantize-products="recipe=current blocks=3" 2>&1 | FileCheck %s --check-prefix=PARTS
+// PARTS: error: cannot give 3 parts of a batch scales of their own: expected the batch first, in a multiple of as many rows, in what the linear layer 'w' multiplies, found 'tensor<4x16xbf16>' and 'tensor<32x16xbf16>'; use --set fp8.recipe=delayed
+// RUN: not acc-opt %s --train-quantize-products="recipe=nvfp2" 2>&1 | FileCheck %s --check-prefix=RECIPE
+// RECIPE: error: expected delayed, current, block, mxfp8, tensorwise, rowwise or rowwise_with_gw_hp as 'fp8.recipe', found 'nvfp2'
+// RUN: not acc-opt %s --train-quantize-products="format=e5m2" 2>&1 | FileCheck %s --check-prefix=E5M2
+// E5M2: error: expected hybrid or e4m3 as 'fp8.format', found 'e5m2': numbers with two bits behind the point train no model
+// RUN: not acc-opt %s --train-quantize-products="amax-history-len=0" 2>&1 | FileCheck %s --check-prefix=LENGTH
+// LENGTH: error: expected at least one step as 'fp8.amax_history_len', found 0
+
+// A scale and a history for each tensor, of the chunk that reads it, in front of the counters.
+// CHECK: nn.state quantizer @"fp8/w/input/scale" : tensor<f32> = dense<1.0{{.*}}>
+// CHECK: nn.state quantizer @"fp8/w/input/amax_history" : tensor<4xf32> = dense<0.0{{.*}}>
+// CHECK: nn.state quantizer @"fp8/w/weight/scale"
+// CHECK: nn.state quantizer @"fp8/w/gradient/scale"
+// CHECK-LABEL: func.func @step(
+// CHECK: %[[XS:[^ ]*]]: tensor<f32> {nn.state = @"fp8/w/input/scale"}
+// CHECK: %[[WS:[^ ]*]]: tensor<f32> {nn.state = @"fp8/w/weight/scale"}
+// CHECK: %[[GS:[^ ]*]]: tensor<f32> {nn.state = @"fp8/w/gradient/scale"}
+// CHECK: {nn.state = @"counter/call"}
+// The weight is quantized from its own values, once for both that read it.
+// CHECK: %[[XC:.*]] = nn.cast %{{.*}} {saturate} : (tensor<4x16xf32>) -> tensor<4x16xf8E4M3FN>
+// CHECK: nn.abs %[[W:[^ ]*]] : tensor<32x16xf32>
+// CHECK: %[[WM:.*]] = nn.mul %[[W]], %{{.*}} : tensor<32x16xf32>
+// CHECK-NEXT: %[[WC:.*]] = nn.cast %[[WM]] {saturate} : (tensor<32x16xf32>) -> tensor<32x16xf8E4M3FN>
+// CHECK: nn.matmul %[[XC]], %[[WC]] {nn.product = #nn.product<"w", fprop>, transpose_rhs} : {{.*}} -> tensor<4x32xf32>
+// CHECK: nn.cast %{{.*}} : (tensor<4x32xf32>) -> tensor<4x32xbf16>
+// CHECK: %[[GC:.*]] = nn.cast %{{.*}} {saturate} : (tensor<4x32xf32>) -> tensor<4x32xf8E5M2>
+// CHECK: nn.matmul %[[GC]], %[[WC]] {nn.product = #nn.product<"w", dgrad>}
+// CHECK: nn.matmul %[[GC]], %[[XC]] {nn.product = #nn.product<"w", wgrad>, transpose_lhs}
+// 448 / 2 over the largest of what is there: unless the step fails.
+// CHECK: nn.compare eq %{{.*}}, %{{.*}} : tensor<i32>
+// CHECK: nn.constant dense<2.240000e+02>
+// CHECK: nn.select
+// CHECK: return
+
+// OVERRIDE-COUNT-1: f8E4M3FN>) -> tensor<4x32xf32>
+// OVERRIDE: nn.matmul {{.*}}dgrad{{.*}} : (tensor<4x32xbf16>
+// OVERRIDE: nn.matmul {{.*}}wgrad{{.*}} : (tensor<4x32xbf16>
+
+// Each half of the batch has a scale; the gradient of the weight is the sum of theirs.
+// CURRENT-NOT: nn.state quantizer
+// CURRENT: nn.reshape %{{.*}} : (tensor<4xf32>) -> tensor<2x2xf32>
+// CURRENT-NEXT: nn.reduce max %{{.*}} dims [1] : (tensor<2x2xf32>) -> tensor<2xf32>
+// CURRENT: nn.matmul {{.*}}wgrad{{.*}} : (tensor<2x2x32xf8E5M2>, tensor<2x2x16xf8E4M3FN>) -> tensor<2x32x16xf32>
+// CURRENT: nn.reduce sum %{{.*}} dims [0] : (tensor<2x32x16xf32>) -> tensor<32x16xf32>
+
+// ROWS: nn.reduce max %{{.*}} dims [1] : (tensor<4x16xf32>) -> tensor<4xf32>
+// ROWS: nn.floor_power2
+// ROWS: nn.matmul {{.*}}wgrad{{.*}} : (tensor<4x32xbf16>
+
+// The last of its blocks is smaller where 32 elements do not divide what is summed over.
+// BLOCKS: nn.pad %{{.*}} : (tensor<4x16xf32>, tensor<f32>) -> tensor<4x32xf32>
+// BLOCKS: nn.reshape %{{.*}} : (tensor<4x32xf32>) -> tensor<4x1x32xf32>
+// BLOCKS: nn.cast %{{.*}} {saturate} : (tensor<4x1x32xf32>) -> tensor<4x1x32xf8E4M3FN>
+// BLOCKS: nn.slice
+module attributes {accel.reports = ["loss", "verdict"]} {
+  nn.state @w : tensor<32x16xf32> = dense<0.0>
+  nn.state counter @"counter/step" : tensor<i64> = dense<0>
+  nn.state counter @"counter/call" : tensor<i64> = dense<0>
+  func.func @step(%x: tensor<4x16xbf16> {nn.input = "x"}, %g: tensor<4x32xbf16> {nn.input = "g"}, %v: tensor<i32> {nn.input = "v"}, %l: tensor<f32> {nn.input = "l"}, %w: tensor<32x16xf32> {nn.state = @w}, %n: tensor<i64> {nn.state = @"counter/step"}, %c: tensor<i64> {nn.state = @"counter/call"}) -> (tensor<f32> {nn.output = "loss"}, tensor<i32> {nn.output = "verdict"}, tensor<4x32xbf16> {nn.output = "y"}, tensor<4x16xbf16> {nn.output = "dx"}, tensor<32x16xf32> {nn.state = @w}, tensor<i64> {nn.state = @"counter/step"}, tensor<i64> {nn.state = @"counter/call"}) attributes {nn.entry = #nn<entry step>} {
+    %w16 = nn.cast %w : (tensor<32x16xf32>) -> tensor<32x16xbf16>
+    %y = nn.matmul %x, %w16 {nn.product = #nn.product<"w", fprop>, transpose_rhs} : (tensor<4x16xbf16>, tensor<32x16xbf16>) -> tensor<4x32xbf16>
+    %dx = nn.matmul %g, %w16 {nn.product = #nn.product<"w", dgrad>} : (tensor<4x32xbf16>, tensor<32x16xbf16>) -> tensor<4x16xbf16>
+    %dw = nn.matmul %g, %x {nn.product = #nn.product<"w", wgrad>, transpose_lhs} : (tensor<4x32xbf16>, tensor<4x16xbf16>) -> tensor<32x16xbf16>
+    %dw32 = nn.cast %dw : (tensor<32x16xbf16>) -> tensor<32x16xf32>
+    %m = nn.gradient %dw32 of @w : tensor<32x16xf32>
+    %new = nn.sub %w, %m : tensor<32x16xf32>
+    return %l, %v, %y, %dx, %new, %n, %c : tensor<f32>, tensor<i32>, tensor<4x32xbf16>, tensor<4x16xbf16>, tensor<32x16xf32>, tensor<i64>, tensor<i64>
+  }
+}
