@@ -99,12 +99,17 @@ public:
           });
         }) {}
 
-  /// Text that a pass's own check reads.
-  struct Text {};
-  Into(std::string &option, Text)
-      : expectation("text"), read([&option](StringRef text) {
+  /// true or false for each kind of product.
+  struct ProductKinds {};
+  Into(std::string &option, ProductKinds)
+      : expectation("true or false for each of fprop, dgrad and wgrad"),
+        read([&option](StringRef text) {
           option = text.str();
-          return !text.empty();
+          SmallVector<StringRef> words;
+          text.split(words, ',');
+          return words.size() == 3 && all_of(words, [](StringRef word) {
+                   return word == "true" || word == "false";
+                 });
         }) {}
 
   /// A schedule.
@@ -195,7 +200,7 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return o.fp8.quantize.interval; }},
     {"fp8.override_linear_precision",
      [](PhaseOptions &o) -> Into {
-       return {o.fp8.quantize.overrides, Into::Text()};
+       return {o.fp8.quantize.overrides, Into::ProductKinds()};
      }},
     {"fp8.blocks",
      [](PhaseOptions &o) -> Into { return o.fp8.quantize.blocks; }},

@@ -140,6 +140,7 @@ private:
   const Fp8Recipe &recipe;
   MLIRContext *context;
   std::vector<Product> products;
+  llvm::StringMap<int64_t> chunkOfSite;
   std::vector<Slot> slots;
   BlockArgument calls; ///< the step's counter of them
   llvm::DenseMap<std::pair<Value, Type>, Quantized> ofTensors;
@@ -150,6 +151,7 @@ private:
 /// In the order of the program, which is that of layers.
 void EntryQuantizer::findProducts() {
   llvm::StringMap<llvm::SmallDenseSet<Value>> inputs; // by site
+  llvm::DenseMap<Value, int64_t> chunks = findChunks(entry);
   entry.walk([&](nn::MatmulOp op) {
     auto tag = op->getAttrOfType<nn::ProductAttr>(nn::kProductAttr);
     if (!tag)
@@ -157,6 +159,7 @@ void EntryQuantizer::findProducts() {
     Product product{op, tag, {TensorRole::Gradient, TensorRole::Weight}};
     if (tag.getKind() == nn::ProductKind::fprop) {
       inputs[tag.getSite()].insert(findBase(op.getLhs(), TensorRole::Input));
+      chunkOfSite.try_emplace(tag.getSite(), chunks.lookup(op));
       product.roles[0] = TensorRole::Input;
     } else if (tag.getKind() == nn::ProductKind::wgrad) {
       // With a transposed weight the gradient is the left one.
@@ -176,7 +179,6 @@ void EntryQuantizer::findProducts() {
 /// A tensor that several layers read has one slot: each would see the same
 /// largest magnitude.
 void EntryQuantizer::findSlots() {
-  llvm::DenseMap<Value, int64_t> chunks = findChunks(entry);
   llvm::StringMap<unsigned> byName;
   llvm::DenseMap<std::pair<Value, Type>, unsigned> byTensor;
   for (Product &product : products)
@@ -191,8 +193,12 @@ void EntryQuantizer::findSlots() {
         auto [named, isFirst] = byName.try_emplace(name, slots.size());
         known->second = named->second;
         if (isFirst)
-          slots.push_back(
-              {name, chunks.lookup(product.op), format, {}, {}, {}});
+          slots.push_back({name,
+                           chunkOfSite.lookup(product.getSite()),
+                           format,
+                           {},
+                           {},
+                           {}});
       }
       product.slots[operand] = known->second;
     }

@@ -90,6 +90,14 @@ Checker::Checker(const Program &program, uint64_t inputSeed,
                  CheckOptions options)
     : program(program), inputSeed(inputSeed), options(options) {}
 
+evaluate::InterpreterOptions Checker::getEvaluation() const {
+  evaluate::InterpreterOptions own;
+  own.mode = program.update.mixedPrecision.empty() ? EvaluationMode::Float64
+                                                   : EvaluationMode::OwnTypes;
+  own.interleavings = 1;
+  return own;
+}
+
 Checker::Run Checker::compile(ModuleOp module, const Layout &layout,
                               StringRef phase) {
   Run run;
@@ -106,6 +114,7 @@ Checker::Run Checker::compile(ModuleOp module, const Layout &layout,
   phases.loss = "loss";
   phases.optimizer = program.update.optimizer;
   phases.emitGradients = true;
+  phases.mixedPrecision = program.update.mixedPrecision;
   phases.entries = {"step"};
   // A step that is made already declares what it sends.
   bool isMade = getPhase(module).value_or(Phase::NN) >= Phase::Train;
@@ -167,7 +176,8 @@ bool Checker::prepare(Outcome &outcome) {
   auto made = evaluate::makeRandomInputs(*whole, inputSeed);
   if (succeeded(made)) {
     inputs = *made;
-    if (succeeded(evaluate::evaluateModule(*whole, inputs, {}, expected))) {
+    if (succeeded(evaluate::evaluateModule(*whole, inputs, getEvaluation(),
+                                           expected))) {
       forgetUntrained();
       return true;
     }
@@ -294,7 +304,8 @@ double Checker::getMoved() {
         for (double &number : entry.second.mutableFloats())
           number += kNudge * (double(random.below(2001)) / 1000 - 1) *
                     (1 + std::abs(number));
-    double here = failed(evaluate::evaluateModule(*whole, nudged, {}, results))
+    double here = failed(evaluate::evaluateModule(*whole, nudged,
+                                                  getEvaluation(), results))
                       ? INFINITY
                       : findLargest(results, expected).second;
     moved = std::max(*moved, here);
@@ -320,7 +331,7 @@ std::optional<bool> Checker::isOther(ModuleOp mutant) {
   evaluate::TensorsByName found;
   if (failed(mlir::verify(mutant)) || isRounded(mutant))
     return std::nullopt;
-  if (failed(evaluate::evaluateModule(mutant, inputs, {}, found)))
+  if (failed(evaluate::evaluateModule(mutant, inputs, getEvaluation(), found)))
     return differs ? std::optional(true) : std::nullopt;
   evaluate::sumTerms(mutant, found);
   double difference = findLargest(found, expected).second;
@@ -337,10 +348,8 @@ Outcome Checker::compare(ModuleOp module, StringRef phase) {
                                       said = diagnostic.str();
                                     return success();
                                   });
-  if (failed(evaluate::evaluateModule(module, inputs,
-                                      {EvaluationMode::Float64,
-                                       /*interleavings=*/1},
-                                      found))) {
+  if (failed(
+          evaluate::evaluateModule(module, inputs, getEvaluation(), found))) {
     outcome.verdict = Verdict::wrong;
     outcome.where = phase.str();
     outcome.what = said;

@@ -69,6 +69,8 @@ private:
 
   Run compile(mlir::ModuleOp module, const Layout &layout,
               llvm::StringRef phase);
+  /// Without rounding, but for codes of fp8.
+  evaluate::InterpreterOptions getEvaluation() const;
   Outcome refuse(const Run &run, const Layout &layout);
   Outcome compare(mlir::ModuleOp module, llvm::StringRef phase);
   /// What a changed program computes: none where it is no program.

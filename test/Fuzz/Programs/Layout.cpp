@@ -55,6 +55,8 @@ std::string Layout::getFlags() const {
 
 std::string Update::getFlags() const {
   std::string text = "--optimizer " + optimizer;
+  if (!mixedPrecision.empty())
+    append(text, "--mixed-precision " + mixedPrecision);
   for (const std::string &dim : batchDims)
     append(text, "--batch-dim " + dim);
   for (const std::string &setting : settings)
@@ -105,6 +107,21 @@ Update fuzz::makeUpdate(Random &random) {
     update.settings.push_back(std::string("comm_hook=") +
                               more.pick({"fp16", "bf16"}));
   return update;
+}
+
+void fuzz::quantize(Random &random, Update &update) {
+  update.mixedPrecision = "fp8";
+  if (random.chance(70))
+    update.settings.insert(
+        update.settings.end(),
+        {"fp8.amax_history_len=" + std::to_string(random.between(1, 4)),
+         random.pick({"fp8.margin=0", "fp8.format=e4m3",
+                      "fp8.amax_compute_algo=most_recent"})});
+  else // rows of a batch have a scale each
+    update.settings.insert(
+        update.settings.end(),
+        {"fp8.recipe=rowwise_with_gw_hp", "fp8.blocks=1",
+         random.pick({"fp8.skip_first_last=false", "fp8.skip=w"})});
 }
 
 /// A random factorisation of a number of ranks over axes.
@@ -203,6 +220,7 @@ llvm::LogicalResult fuzz::parseFlags(StringRef text, Update &update,
                                      Layout &layout) {
   update.settings.clear();
   update.batchDims.clear();
+  update.mixedPrecision.clear();
   layout = Layout();
   llvm::SmallVector<StringRef> words;
   llvm::SplitString(text, words);
@@ -225,13 +243,15 @@ llvm::LogicalResult fuzz::parseFlags(StringRef text, Update &update,
       layout.schedule = value.str();
     } else if (flag == "--batch-dim") {
       update.batchDims.push_back(value.str());
+    } else if (flag == "--mixed-precision") {
+      update.mixedPrecision = value.str();
     } else if (flag == "--optimizer") {
       update.optimizer = value.str();
     } else if (flag == "--set") {
-      bool ofUpdate = value.starts_with("optimizer.") ||
-                      value.starts_with("groups[") ||
-                      value.starts_with("scaler.") || Update::isOfWire(value) ||
-                      value.starts_with("gradient_clipping");
+      bool ofUpdate =
+          value.starts_with("optimizer.") || value.starts_with("groups[") ||
+          value.starts_with("scaler.") || value.starts_with("fp8.") ||
+          Update::isOfWire(value) || value.starts_with("gradient_clipping");
       (ofUpdate ? update.settings : layout.settings).push_back(value.str());
     } else {
       return llvm::failure();

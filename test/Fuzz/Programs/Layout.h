@@ -48,6 +48,7 @@ struct Update {
   std::string optimizer = "sgd";
   std::vector<std::string> settings = {"optimizer.lr=1"};
   std::vector<std::string> batchDims;
+  std::string mixedPrecision; ///< fp8, or empty
 
   /// Whether a setting says how gradients are sent.
   static bool isOfWire(llvm::StringRef setting) {
@@ -57,6 +58,8 @@ struct Update {
   std::string getFlags() const;
 };
 Update makeUpdate(Random &random);
+/// Adds linear layers in fp8, by a recipe that no layout changes.
+void quantize(Random &random, Update &update);
 
 /// Reads what `getFlags` of both wrote. Fails on any other flag.
 llvm::LogicalResult parseFlags(llvm::StringRef text, Update &update,

@@ -8,13 +8,15 @@ using namespace accel;
 using namespace accel::fuzz;
 using namespace mlir;
 
-Model::Model(GraphBuilder &b, bool keepsRows)
+Model::Model(GraphBuilder &b, bool keepsRows, bool isQuantized)
     : b(b), random(b.random), keepsRows(keepsRows) {
   rows = random.pick<int64_t>({1, 2, 2, 3, 4, 4, 4, 6, 8, 8});
   length = random.pick<int64_t>({2, 3, 4, 4, 6, 8, 8, 12});
   heads = random.pick<int64_t>({1, 2, 2, 4});
   width = heads * random.pick<int64_t>({1, 2, 2, 3, 4});
   words = random.pick<int64_t>({5, 6, 8, 8, 11, 16});
+  if (isQuantized)
+    width = 16;
 }
 
 Value Model::ids() {

@@ -10,7 +10,8 @@ namespace accel::fuzz {
 
 class Model {
 public:
-  Model(GraphBuilder &b, bool keepsRows);
+  /// Of a model that is quantized layers have sides that are multiples of 16.
+  Model(GraphBuilder &b, bool keepsRows, bool isQuantized);
 
   /// Runs layers and losses.
   mlir::OwningOpRef<mlir::ModuleOp> build();

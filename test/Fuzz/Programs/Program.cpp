@@ -29,10 +29,15 @@ Program fuzz::makeProgram(MLIRContext *context, uint64_t seed,
   Random random(seed, number);
   Program program;
   program.keepsRows = random.chance(55);
+  // Drawn of a copy: the programs of a seed are otherwise what they were.
+  Random more(seed + 1, number);
+  bool isQuantized = more.chance(15);
   GraphBuilder builder(context, random);
-  Model model(builder, program.keepsRows);
+  Model model(builder, program.keepsRows, isQuantized);
   program.module = model.build();
   program.update = makeUpdate(random);
+  if (isQuantized)
+    quantize(more, program.update);
   program.update.batchDims = builder.batchDims;
   program.sizes = {model.rows, model.length};
   program.viaOnnx = random.chance(30) && !writeOnnx(*program.module).empty();
