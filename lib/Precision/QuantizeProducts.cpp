@@ -65,9 +65,12 @@ static Value viewAs(OpBuilder &builder, Value operand, Value base,
   return view->getResult(0);
 }
 
-/// The chunk that makes each value of a forward.
+/// The chunk that makes each value, where all that it is made of is of one.
 static llvm::DenseMap<Value, int64_t> findChunks(func::FuncOp entry) {
   llvm::DenseMap<Value, int64_t> chunks;
+  nn::ArgumentStates states(entry);
+  for (BlockArgument argument : entry.getArguments())
+    chunks[argument] = states.findOwner(argument).value_or(0);
   for (Operation &op : entry.front()) {
     int64_t chunk = 0;
     for (Value operand : op.getOperands())
@@ -97,6 +100,7 @@ struct Product {
   TensorRole roles[2];
   OperandRecipe recipes[2] = {};
   unsigned slots[2] = {}; ///< of the operands, with delayed scaling
+  int64_t chunk = 0;      ///< that it is in
 
   StringRef getSite() const { return tag.getSite(); }
   bool isWgrad() const { return tag.getKind() == nn::ProductKind::wgrad; }
@@ -157,9 +161,10 @@ void EntryQuantizer::findProducts() {
     if (!tag)
       return;
     Product product{op, tag, {TensorRole::Gradient, TensorRole::Weight}};
+    product.chunk = chunks.lookup(op);
     if (tag.getKind() == nn::ProductKind::fprop) {
       inputs[tag.getSite()].insert(findBase(op.getLhs(), TensorRole::Input));
-      chunkOfSite.try_emplace(tag.getSite(), chunks.lookup(op));
+      chunkOfSite.try_emplace(tag.getSite(), product.chunk);
       product.roles[0] = TensorRole::Input;
     } else if (tag.getKind() == nn::ProductKind::wgrad) {
       // With a transposed weight the gradient is the left one.
@@ -317,6 +322,11 @@ Quantized EntryQuantizer::quantizeTensor(const NNBuilder &build,
       Slot &slot = slots[product.slots[operand]];
       slot.amaxes.push_back(amax);
       scale = slot.scale.old;
+      // Of a weight that two chunks share each has its own codes: the scale
+      // goes where they are made, and scalars that depend on it stay there.
+      if (product.chunk != slot.chunk)
+        scale = nn::CutOp::create(build.builder, build.loc, scale, slot.chunk,
+                                  product.chunk);
     } else {
       scale = buildScale(build, amax, getLargest(own.format), own.rule);
     }
