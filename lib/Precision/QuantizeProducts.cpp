@@ -89,7 +89,8 @@ struct Slot {
   std::string name;
   int64_t chunk;
   FloatType format;
-  SmallVector<Value> amaxes; ///< of the tensors that it has quantized
+  llvm::SmallDenseSet<Value> measured; ///< tensors
+  SmallVector<Value> amaxes;           ///< theirs
   Write scale, history;
 };
 
@@ -201,6 +202,7 @@ void EntryQuantizer::findSlots() {
           slots.push_back({name,
                            chunkOfSite.lookup(product.getSite()),
                            format,
+                           {},
                            {},
                            {},
                            {}});
@@ -315,20 +317,30 @@ Quantized EntryQuantizer::quantizeTensor(const NNBuilder &build,
   Value base = findBase(value, role);
   Quantized &known = ofTensors[{base, own.format}];
   if (!known.codes) {
-    Value amax =
-        buildAmax(build, base, role == TensorRole::Weight ? 1 : recipe.blocks);
+    auto measure = [&](Value tensor) {
+      return buildAmax(build, tensor,
+                       role == TensorRole::Weight ? 1 : recipe.blocks);
+    };
     Value scale;
     if (recipe.isDelayed()) {
       Slot &slot = slots[product.slots[operand]];
-      slot.amaxes.push_back(amax);
+      // A weight that two chunks share is measured once, by its owner.
+      Value source = base;
+      while (auto cut = role == TensorRole::Weight
+                            ? source.getDefiningOp<nn::CutOp>()
+                            : nn::CutOp())
+        source = cut.getInput();
+      if (slot.measured.insert(source).second)
+        slot.amaxes.push_back(measure(source));
       scale = slot.scale.old;
-      // Of a weight that two chunks share each has its own codes: the scale
-      // goes where they are made, and scalars that depend on it stay there.
+      // Of it each has its own codes: the scale goes where they are made, and
+      // scalars that depend on it stay there.
       if (product.chunk != slot.chunk)
         scale = nn::CutOp::create(build.builder, build.loc, scale, slot.chunk,
                                   product.chunk);
     } else {
-      scale = buildScale(build, amax, getLargest(own.format), own.rule);
+      scale =
+          buildScale(build, measure(base), getLargest(own.format), own.rule);
     }
     known = quantize(build, base, scale, own.format);
   }
