@@ -141,3 +141,21 @@ OperandRecipe Fp8Recipe::choose(MLIRContext *context, nn::ProductKind product,
   }
   llvm_unreachable("a recipe");
 }
+
+StringRef Fp8Recipe::describe() const {
+  switch (kind) {
+  case Kind::Delayed:
+    return "fp8 delayed: scales of the steps before";
+  case Kind::Current:
+  case Kind::Tensorwise:
+    return "fp8 current: scales of tensors";
+  case Kind::Block:
+    return "fp8 block: f8E4M3FN, scales of 1 x 128 or 128 x 128";
+  case Kind::Mxfp8:
+    return "fp8 mxfp8: f8E4M3FN, powers of two of 32";
+  case Kind::Rowwise:
+  case Kind::RowwiseWithGwHp:
+    return "fp8 rowwise: scales of rows";
+  }
+  llvm_unreachable("a recipe");
+}

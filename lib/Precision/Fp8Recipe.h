@@ -73,6 +73,8 @@ struct Fp8Recipe {
            !(kind == Kind::RowwiseWithGwHp &&
              product == nn::ProductKind::wgrad);
   }
+  /// What its products say of themselves (`nn.reason`).
+  llvm::StringRef describe() const;
   /// How the operand of a role in a product of a kind is quantized.
   OperandRecipe choose(mlir::MLIRContext *context, nn::ProductKind product,
                        TensorRole role) const;

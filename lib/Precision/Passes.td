@@ -83,7 +83,7 @@ def QuantizeProductsPass : Pass<"train-quantize-products", "::mlir::ModuleOp"> {
     %2 = nn.cast %1 {saturate} : (tensor<4x16xf32>) -> tensor<4x16xf8E4M3FN>
     %3 = nn.mul %weight, %w_scale : tensor<16x32xf32>
     %4 = nn.cast %3 {saturate} : (tensor<16x32xf32>) -> tensor<16x32xf8E4M3FN>
-    %5 = nn.matmul %2, %4 {nn.product = #nn.product<"fc.weight", fprop>} : (tensor<4x16xf8E4M3FN>, tensor<16x32xf8E4M3FN>) -> tensor<4x32xf32>
+    %5 = nn.matmul %2, %4 {nn.product = #nn.product<"fc.weight", fprop>, nn.reason = "fp8 delayed: scales of the steps before"} : (tensor<4x16xf8E4M3FN>, tensor<16x32xf8E4M3FN>) -> tensor<4x32xf32>
     %6 = nn.mul %5, %inverses : tensor<4x32xf32>
     %y = nn.cast %6 : (tensor<4x32xf32>) -> tensor<4x32xbf16>
     ```

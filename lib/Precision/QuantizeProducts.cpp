@@ -399,6 +399,8 @@ Value EntryQuantizer::multiply(const NNBuilder &build, const Product &product) {
     Value made =
         build.matmul(lhs, rhs, op.getTransposeLhs(), op.getTransposeRhs());
     made.getDefiningOp()->setAttr(nn::kProductAttr, product.tag);
+    made.getDefiningOp()->setAttr(nn::kReasonAttr,
+                                  StringAttr::get(context, recipe.describe()));
     return made;
   };
   Value made;

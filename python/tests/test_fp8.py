@@ -404,9 +404,9 @@ class Fp8(TrainCase):
                 losses, _, weights = by_torch(
                     recipe, lambda linear, own: RoundedLinear(linear, own, blocks))
                 layouts = {"one rank": (f"--set=fp8.blocks={blocks}",)}
-                names = ("recomputed", "tensor", "tensor, sequence")
-                layouts |= {layout: own for layout, own in LAYOUTS.items()
-                            if (blocks == 1) == (layout in names)}
+                names = ("recomputed", "tensor, sequence") if blocks == 1 else (
+                    "dp 2, micro-batches 2", "pipeline, dp, recomputed")
+                layouts |= {layout: LAYOUTS[layout] for layout in names}
                 for layout, own in layouts.items():
                     with self.subTest(recipe=name, blocks=blocks, layout=layout):
                         found, saved = self.run_steps(self.compile(*words, *own))

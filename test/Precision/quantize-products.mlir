@@ -28,11 +28,11 @@
 // CHECK: nn.abs %[[W:[^ ]*]] : tensor<32x16xf32>
 // CHECK: %[[WM:.*]] = nn.mul %[[W]], %{{.*}} : tensor<32x16xf32>
 // CHECK-NEXT: %[[WC:.*]] = nn.cast %[[WM]] {saturate} : (tensor<32x16xf32>) -> tensor<32x16xf8E4M3FN>
-// CHECK: nn.matmul %[[XC]], %[[WC]] {nn.product = #nn.product<"w", fprop>, transpose_rhs} : {{.*}} -> tensor<4x32xf32>
+// CHECK: nn.matmul %[[XC]], %[[WC]] {nn.product = #nn.product<"w", fprop>, nn.reason = "fp8 delayed: scales of the steps before", transpose_rhs} : {{.*}} -> tensor<4x32xf32>
 // CHECK: nn.cast %{{.*}} : (tensor<4x32xf32>) -> tensor<4x32xbf16>
 // CHECK: %[[GC:.*]] = nn.cast %{{.*}} {saturate} : (tensor<4x32xf32>) -> tensor<4x32xf8E5M2>
-// CHECK: nn.matmul %[[GC]], %[[WC]] {nn.product = #nn.product<"w", dgrad>}
-// CHECK: nn.matmul %[[GC]], %[[XC]] {nn.product = #nn.product<"w", wgrad>, transpose_lhs}
+// CHECK: nn.matmul %[[GC]], %[[WC]] {nn.product = #nn.product<"w", dgrad>, {{.*}}}
+// CHECK: nn.matmul %[[GC]], %[[XC]] {nn.product = #nn.product<"w", wgrad>, {{.*}}transpose_lhs}
 // 448 / 2 over the largest of what is there: unless the step fails.
 // CHECK: nn.compare eq %{{.*}}, %{{.*}} : tensor<i32>
 // CHECK: nn.constant dense<2.240000e+02>
