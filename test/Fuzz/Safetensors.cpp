@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   rt::SavedWeights saved;
   status = saved.create(*program.file, program.weights,
                         program.folder / "saved.safetensors", file.path(),
-                        /*averages=*/false, {});
+                        /*averages=*/false, /*type=*/std::nullopt, {});
   require(status.ok() || !status.message().empty(), "an error says something");
   return 0;
 }
