@@ -32,6 +32,9 @@ mlir::LogicalResult inferSame(std::optional<mlir::Location> loc,
 mlir::LogicalResult inferBool(std::optional<mlir::Location> loc,
                               mlir::ValueRange operands,
                               mlir::SmallVectorImpl<mlir::Type> &types);
+/// Of an op of one operand: its shape, of ui8.
+mlir::LogicalResult inferCode(mlir::ValueRange operands,
+                              llvm::SmallVectorImpl<mlir::Type> &types);
 
 /// The element type of attention's log-sum-exp, for operands of `element`.
 mlir::Type getLogSumExpType(mlir::Type element);

@@ -20,6 +20,7 @@ class NN_Ranked<Type element, string what>
 def NN_Tensor : NN_Ranked<NN_Element, "statically shaped tensor">;
 def NN_FloatTensor : NN_Ranked<NN_Float, "statically shaped tensor of floats">;
 def NN_IndexTensor : NN_Ranked<NN_Index, "statically shaped tensor of i64 or i32">;
+def NN_CodeTensor : NN_Ranked<UI8, "statically shaped tensor of ui8">;
 def NN_BoolTensor : NN_Ranked<I1, "statically shaped tensor of i1">;
 
 class NN_Op<string mnemonic, list<Trait> traits = []>

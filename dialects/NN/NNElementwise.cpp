@@ -51,6 +51,14 @@ LogicalResult accel::nn::inferBool(std::optional<Location> loc,
   return success();
 }
 
+LogicalResult accel::nn::inferCode(ValueRange operands,
+                                   SmallVectorImpl<Type> &types) {
+  types.push_back(
+      plainType(operands[0], IntegerType::get(operands[0].getContext(), 8,
+                                              IntegerType::Unsigned)));
+  return success();
+}
+
 LogicalResult RandomUniformOp::inferReturnTypes(MLIRContext *context,
                                                 std::optional<Location>,
                                                 Adaptor adaptor,

@@ -158,6 +158,39 @@ def NN_CastOp : NN_Op<"cast", [NN_Elementwise]> {
   let hasVerifier = 1;
 }
 
+def NN_DynamicEncodeOp : NN_ElementwiseOp<"dynamic_encode", NN_Dear<10>, "return inferCode(operands, types);"> {
+  let summary = "The code of 8 bits whose number is nearest";
+  let description = [{
+    The place of the nearest of the 256 ascending numbers of the dynamic map
+    (Dettmers, arXiv:1511.04561; bitsandbytes' `create_dynamic_map`): seven
+    decades below 1, in each twice as many numbers as in the one below, 0 and 1,
+    and with `is_signed` the negatives of all but 1. Bounds between neighbours
+    are their means, in float32; on a bound the lower code. NaN has some code.
+
+    ```mlir
+    %c = nn.dynamic_encode %x {is_signed} : (tensor<4x256xf32>) -> tensor<4x256xui8>
+    ```
+  }];
+  let arguments = (ins NN_FloatTensor:$input, UnitAttr:$is_signed);
+  let results = (outs NN_CodeTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_DynamicDecodeOp : NN_Op<"dynamic_decode", [NN_Elementwise]> {
+  let extraClassDeclaration = NN_Cheap.text;
+  let summary = "The number that a code of 8 bits stands for";
+  let description = [{
+    That of the map of `nn.dynamic_encode`, with `is_signed` as it was there.
+
+    ```mlir
+    %x = nn.dynamic_decode %c {is_signed} : (tensor<4x256xui8>) -> tensor<4x256xf32>
+    ```
+  }];
+  let arguments = (ins NN_CodeTensor:$input, UnitAttr:$is_signed);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
+}
+
 // Ten rounds of two multiplications and four other operations.
 def NN_RandomUniformOp : NN_ElementwiseOp<"random_uniform", NN_Dear<60>> {
   let summary = "A pseudo-random number in [0, 1) for each counter";

@@ -416,8 +416,15 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
         own,
         {old, gradient, states, !state.getMembers().empty(), each.average.old});
     auto keepUnlessDone = [&](Value value, Value old) {
-      return own.select(own.spread(isDone, NNBuilder::typeOf(old).getShape()),
-                        value, old);
+      RankedTensorType type = NNBuilder::typeOf(old);
+      // In the shape that it is made in, so that one loop does both.
+      if (auto shaped = value.getDefiningOp<nn::ReshapeOp>()) {
+        value = shaped.getInput();
+        old = own.reshape(old, NNBuilder::typeOf(value).getShape());
+      }
+      Value kept = own.select(
+          own.spread(isDone, NNBuilder::typeOf(old).getShape()), value, old);
+      return own.reshape(kept, type.getShape());
     };
     writes.push_back({state, each.trained->argument,
                       keepUnlessDone(updated.parameter, old)});

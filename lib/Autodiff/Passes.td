@@ -161,7 +161,7 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"loss", "loss", "std::string", "\"\"", "An output, or cross_entropy:LOGITS,LABELS">,
-    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam, sgd, muon, adafactor, lion, lamb, lars, adagrad, adadelta, adamax, rmsprop, nadam, radam or schedule_free_adamw">,
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam, sgd, muon, adafactor, lion, lamb, lars, adagrad, adadelta, adamax, rmsprop, nadam, radam, adamw_8bit, adam_8bit or schedule_free_adamw">,
     ListOption<"settings", "set", "std::string", "key=value; values with commas in braces">,
     ListOption<"trainable", "trainable", "std::string", "Patterns of what is trained">,
     ListOption<"frozen", "frozen", "std::string", "Patterns of what is not trained">,

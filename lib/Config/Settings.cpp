@@ -170,6 +170,7 @@ static constexpr NamedSetting kSettings[] = {
     ofUpdate("optimizer.ns_steps"),
     ofUpdate("optimizer.adjust_lr_fn"),
     ofUpdate("optimizer.adam_lr"),
+    ofUpdate("optimizer.min_8bit_size"),
     ofUpdate("optimizer.warmup_steps"),
     ofUpdate("optimizer.r"),
     ofUpdate("optimizer.weight_lr_power"),

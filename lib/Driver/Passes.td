@@ -22,7 +22,7 @@ def RunPhasesPass : Pass<"accel-run-phases", "::mlir::ModuleOp"> {
     Option<"to", "to", "std::string", "\"plan\"", "The phase to stop after">,
     Option<"train", "train", "bool", "false", "Turn the forward program into a training step">,
     Option<"loss", "loss", "std::string", "\"\"", "The output that is the loss, or cross_entropy:LOGITS,LABELS">,
-    Option<"optimizer", "optimizer", "std::string", "\"\"", "adamw, adam, sgd, muon, adafactor, lion, lamb, lars, adagrad, adadelta, adamax, rmsprop, nadam, radam or schedule_free_adamw">,
+    Option<"optimizer", "optimizer", "std::string", "\"\"", "adamw, adam, sgd, muon, adafactor, lion, lamb, lars, adagrad, adadelta, adamax, rmsprop, nadam, radam, adamw_8bit, adam_8bit or schedule_free_adamw">,
     ListOption<"settings", "set", "std::string", "key=value of the update, or of a pass: zero_stage=2; a value with commas in braces">,
     ListOption<"trainable", "trainable", "std::string", "Patterns of what is trained">,
     ListOption<"frozen", "frozen", "std::string", "Patterns of what is not trained">,

@@ -108,9 +108,10 @@ double autodiff::countStates(const OptimizerRule &rule) {
   MLIRContext context(MLIRContext::Threading::DISABLED);
   auto large = RankedTensorType::get({1024, 1024}, Float32Type::get(&context));
   std::unique_ptr<Optimizer> optimizer = rule.kind->make(rule.values);
-  double elements = 0;
+  double elements = 0; // of float32
   for (const StateSpec &state : optimizer->getStates(large, /*isStack=*/false))
-    elements += double(state.type.getNumElements());
+    elements += double(state.type.getNumElements()) *
+                state.type.getElementTypeBitWidth() / 32;
   return elements / double(large.getNumElements()) +
          (optimizer->keepsAverage() ? 1 : 0);
 }

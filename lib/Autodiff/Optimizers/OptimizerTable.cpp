@@ -37,6 +37,13 @@ static constexpr Hyperparameter kAdam[] = {
     lr(1e-3), weightDecay(0), betas(0.9, 0.999), eps(1e-8), flag("amsgrad")};
 static constexpr Hyperparameter kAdamW[] = {
     lr(1e-3), weightDecay(0.01), betas(0.9, 0.999), eps(1e-8), flag("amsgrad")};
+// Smaller parameters than this keep their moments in float32.
+static constexpr Hyperparameter kLeast8bit = {
+    "min_8bit_size", Type::Count, 4096, 0, {}, 0};
+static constexpr Hyperparameter kAdam8bit[] = {
+    lr(1e-3), weightDecay(0), betas(0.9, 0.999), eps(1e-8), kLeast8bit};
+static constexpr Hyperparameter kAdamW8bit[] = {
+    lr(1e-3), weightDecay(0.01), betas(0.9, 0.999), eps(1e-8), kLeast8bit};
 static constexpr Hyperparameter kAdamax[] = {lr(2e-3), weightDecay(0),
                                              betas(0.9, 0.999), eps(1e-8)};
 static constexpr Hyperparameter kNAdam[] = {
@@ -106,7 +113,8 @@ static constexpr Hyperparameter kScheduleFreeAdamW[] = {
     {"r", Type::NonNegative, 0},
     {"weight_lr_power", Type::NonNegative, 2}};
 
-static constexpr StringLiteral kPaper = "the paper's";
+static constexpr StringLiteral kPaper = "the paper's",
+                               kBitsAndBytes = "bitsandbytes'";
 
 static constexpr OptimizerKind kKinds[] = {
     {"adamw", kAdamW, makeAdamW},
@@ -123,6 +131,8 @@ static constexpr OptimizerKind kKinds[] = {
     {"rmsprop", kRmsprop, makeRmsprop},
     {"nadam", kNAdam, makeNAdam},
     {"radam", kRAdam, makeRAdam},
+    {"adamw_8bit", kAdamW8bit, makeAdam8bit, kBitsAndBytes},
+    {"adam_8bit", kAdam8bit, makeAdam8bit, kBitsAndBytes},
     {"schedule_free_adamw", kScheduleFreeAdamW, makeScheduleFreeAdamW,
      "schedulefree's"},
 };
@@ -130,9 +140,18 @@ static constexpr OptimizerKind kKinds[] = {
 ArrayRef<OptimizerKind> accel::autodiff::optimizerKinds() { return kKinds; }
 
 const OptimizerKind *accel::autodiff::findOptimizer(StringRef name) {
-  // PyTorch's spelling, AdamW, is as good.
+  // The spelling of classes, AdamW8bit, is as good, and Transformers' name of
+  // that one, whose `bnb` says whose it is.
+  auto plain = [](StringRef spelling) {
+    std::string letters = spelling.lower();
+    llvm::erase(letters, '_');
+    return letters;
+  };
+  std::string wanted = plain(name);
+  if (wanted == "adamwbnb8bit")
+    wanted = "adamw8bit";
   const OptimizerKind *found = find_if(kKinds, [&](const OptimizerKind &kind) {
-    return kind.name.equals_insensitive(name);
+    return plain(kind.name) == wanted;
   });
   return found == std::end(kKinds) ? nullptr : found;
 }

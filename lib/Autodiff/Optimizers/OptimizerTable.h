@@ -61,7 +61,8 @@ struct OptimizerKind {
 };
 
 llvm::ArrayRef<OptimizerKind> optimizerKinds();
-/// By its name in any letter case; null if there is none.
+/// By its name in any letter case, with or without underscores; null if there
+/// is none.
 const OptimizerKind *findOptimizer(llvm::StringRef name);
 /// "adamw, adam, …, or sgd".
 std::string joinOptimizers();

@@ -2,6 +2,7 @@
 // one float say it in their definition (NNElementwise.td); here is the rest.
 
 #include "Group.h"
+#include "dialects/NN/DynamicMap.h"
 
 #include <cmath>
 
@@ -149,6 +150,34 @@ struct IsNan : EvaluateModel<IsNan, nn::IsNanOp> {
   }
 };
 
+struct DynamicEncode : EvaluateModel<DynamicEncode, nn::DynamicEncodeOp> {
+  LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
+                         SmallVectorImpl<Tensor> &results) const {
+    const auto &bounds =
+        nn::getDynamicBounds(cast<nn::DynamicEncodeOp>(op).getIsSigned());
+    Tensor result = makeResult(op);
+    llvm::transform(operands[0].floats(), result.mutableInts().begin(),
+                    [&](double x) {
+                      return llvm::lower_bound(bounds, x) - bounds.begin();
+                    });
+    results.push_back(std::move(result));
+    return success();
+  }
+};
+
+struct DynamicDecode : EvaluateModel<DynamicDecode, nn::DynamicDecodeOp> {
+  LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
+                         SmallVectorImpl<Tensor> &results) const {
+    const auto &map =
+        nn::getDynamicMap(cast<nn::DynamicDecodeOp>(op).getIsSigned());
+    Tensor result = makeResult(op);
+    llvm::transform(operands[0].ints(), result.mutableFloats().begin(),
+                    [&](int64_t code) { return double(map[code]); });
+    results.push_back(std::move(result));
+    return success();
+  }
+};
+
 template <typename T> bool holds(nn::ComparePredicate predicate, T x, T y) {
   switch (predicate) {
   case nn::ComparePredicate::eq:
@@ -286,6 +315,8 @@ void evaluate::attachElementwiseModels(MLIRContext *context) {
 #undef BINARY
   GeluOp::attachInterface<Gelu>(*context);
   IsNanOp::attachInterface<IsNan>(*context);
+  DynamicEncodeOp::attachInterface<DynamicEncode>(*context);
+  DynamicDecodeOp::attachInterface<DynamicDecode>(*context);
   CompareOp::attachInterface<Compare>(*context);
   SelectOp::attachInterface<Select>(*context);
   CastOp::attachInterface<Cast>(*context);

@@ -16,12 +16,15 @@ namespace accel::parallel {
 #define GEN_PASS_DEF_PADSTATESPASS
 #include "lib/Parallel/Passes.h.inc"
 
+static bool keepsPadding(Operation *op, RankedTensorType from);
+
 namespace {
 /// One step. What is padded is dimension 0, at its end, with zeros.
 class StatePadder {
 public:
   StatePadder(func::FuncOp step, int64_t ranks, int64_t tensorRanks)
-      : step(step), ranks(ranks), tensorRanks(tensorRanks), ops(step) {}
+      : step(step), ranks(ranks), tensorRanks(tensorRanks),
+        hasBlocks(!step.getOps<nn::DynamicDecodeOp>().empty()), ops(step) {}
   LogicalResult run();
 
 private:
@@ -38,16 +41,24 @@ private:
   LogicalResult padState(BlockArgument argument, nn::StateOp state);
   void padGradient(nn::GradientOp gradient);
   void rewriteUpdate(Operation *op);
+  RankedTensorType getUnpadded(Value value) {
+    RankedTensorType type = unpadded.lookup(value);
+    return type ? type : cast<RankedTensorType>(value.getType());
+  }
+  bool keepsPaddingOf(Operation *op);
   Value pad(Value value, Operation *reader);
   Value padClone(Operation *op, Operation *reader);
 
   func::FuncOp step;
   int64_t ranks;
   int64_t tensorRanks; ///< over which dimension 0 may be split before
+  bool hasBlocks;      ///< of optimizers with moments of 8 bits
   GradientOps ops;
   /// Values of the update and their padded forms, null until something needs
   /// one.
   llvm::MapVector<Value, Value> padded;
+  /// The types of states' values before they were padded.
+  llvm::DenseMap<Value, RankedTensorType> unpadded;
   llvm::DenseSet<Attribute> paddedStates;
 };
 } // namespace
@@ -73,10 +84,20 @@ findPaddedFactor(Operation *op, const ShardingRule &rule, unsigned &index) {
   return &rule.factors[index];
 }
 
-/// Whether padding of the operand is padding of the result.
-static bool keepsPadding(Operation *op) {
+/// Whether padding of the operand, which is of type `from` without it, is
+/// padding of the result.
+static bool keepsPadding(Operation *op, RankedTensorType from) {
+  // Rows that each stay by themselves, whatever becomes of their elements; any
+  // other reshape may cut the dimension.
+  if (isa<nn::ReshapeOp>(op)) {
+    auto to = cast<RankedTensorType>(op->getResult(0).getType());
+    return from.getRank() > 0 && to.getRank() > 0 &&
+           from.getDimSize(0) == to.getDimSize(0);
+  }
+  if (auto reduce = dyn_cast<nn::ReduceOp>(op))
+    return !llvm::is_contained(reduce.getDims(), 0);
   auto shardable = dyn_cast<ShardingRuleOpInterface>(op);
-  if (!shardable || isa<nn::ReshapeOp>(op)) // which may cut the dimension
+  if (!shardable)
     return false;
   ShardingRule rule = shardable.getShardingRule();
   unsigned index;
@@ -103,6 +124,19 @@ static bool isZeroBehind(Value value) {
     return true;
   return isa_and_nonnull<nn::MulOp, nn::CastOp, nn::ReduceOp>(op) &&
          llvm::all_of(op->getOperands(), isZeroBehind);
+}
+
+/// Of reshapes those of whole states, into the blocks that have scales: what is
+/// kept of rows or columns is small, and stays whole.
+bool StatePadder::keepsPaddingOf(Operation *op) {
+  if (op->getNumOperands() == 0)
+    return false;
+  RankedTensorType from = getUnpadded(op->getOperand(0));
+  bool isWhole =
+      hasBlocks && llvm::any_of(unpadded, [&](auto &state) {
+        return state.second.getNumElements() == from.getNumElements();
+      });
+  return (isWhole || !isa<nn::ReshapeOp>(op)) && keepsPadding(op, from);
 }
 
 LogicalResult StatePadder::run() {
@@ -176,6 +210,7 @@ LogicalResult StatePadder::padState(BlockArgument argument, nn::StateOp state) {
     use->set(value);
   }
   padded[constraint.getResult()] = constraint.getResult();
+  unpadded[constraint.getResult()] = type;
   return success();
 }
 
@@ -211,7 +246,7 @@ void StatePadder::rewriteUpdate(Operation *op) {
            paddedStates.contains(
                step.getResultAttr(operand.getOperandNumber(), nn::kStateAttr));
   };
-  bool passes = op->hasTrait<nn::Elementwise>() || keepsPadding(op);
+  bool passes = op->hasTrait<nn::Elementwise>() || keepsPaddingOf(op);
   for (OpOperand &operand : op->getOpOperands()) {
     Value value = operand.get();
     if (!padded.contains(value) && !isState(operand))
@@ -226,8 +261,7 @@ void StatePadder::rewriteUpdate(Operation *op) {
     // given what there was, which is small: rows were added up before.
     operand.set(isState(operand) || (sumsPadding(op) && isZeroBehind(wide))
                     ? wide
-                    : cut(builder, op->getLoc(), wide,
-                          cast<RankedTensorType>(value.getType())));
+                    : cut(builder, op->getLoc(), wide, getUnpadded(value)));
   }
 }
 
@@ -251,7 +285,7 @@ Value StatePadder::pad(Value value, Operation *reader) {
       input = pad(input, reader);
     builder.setInsertionPoint(op);
     made = nn::BroadcastOp::create(builder, op->getLoc(), type, input);
-  } else if (op && (op->hasTrait<nn::Elementwise>() || keepsPadding(op))) {
+  } else if (op && (op->hasTrait<nn::Elementwise>() || keepsPaddingOf(op))) {
     made = padClone(op, reader);
   } else {
     // What is made of whole matrices, or kept whole.

@@ -26,8 +26,8 @@ class Interleaver {
 public:
   Interleaver(func::FuncOp entry, dist::MeshOp mesh, int64_t sharers)
       : entry(entry), axes(getTensorAxes(mesh)), ranks(countTensorRanks(mesh)),
-        sharers(sharers), plain(entry, nullptr, mesh), fused(entry, plain),
-        classes(entry, &fused, mesh) {}
+        sharers(sharers), gradientOps(entry), plain(entry, nullptr, mesh),
+        fused(entry, plain), classes(entry, &fused, mesh) {}
 
   /// Finds what to do, but for the classes of states in `kept`.
   Orders find(const llvm::DenseSet<Attribute> &kept);
@@ -46,6 +46,7 @@ private:
   SmallVector<StringRef, 2> axes;
   int64_t ranks;
   int64_t sharers; ///< of states, which they pad if they must
+  GradientOps gradientOps;
   DimClasses plain;
   FusedDims fused;
   DimClasses classes;
@@ -64,6 +65,13 @@ static bool isSplitFirst(BlockArgument argument, unsigned dim,
   auto names = constraint.getSharding().getDims()[dim].getNames();
   return names.size() >= axes.size() &&
          llvm::equal(names.take_front(axes.size()), axes);
+}
+
+/// Whether the elements along a dimension are not those along one of the
+/// result.
+static bool cutsDim(nn::ReshapeOp op, unsigned dim) {
+  ArrayRef<int64_t> from = shapeOf(op.getInput()), to = shapeOf(op.getResult());
+  return to.size() <= dim || from.take_front(dim + 1) != to.take_front(dim + 1);
 }
 
 Orders Interleaver::find(const llvm::DenseSet<Attribute> &kept) {
@@ -86,6 +94,12 @@ Orders Interleaver::find(const llvm::DenseSet<Attribute> &kept) {
         chosen.insert(number);
     }
   }
+  // Updates that cut the dimension into blocks of the program's order.
+  for (auto blocks : entry.getOps<nn::ReshapeOp>())
+    for (unsigned dim = 0; dim < shapeOf(blocks.getInput()).size(); ++dim)
+      if (!gradientOps.contains(blocks) && cutsDim(blocks, dim) &&
+          !fused.getParts(blocks.getInput(), dim).empty())
+        refused.insert(classes.find(blocks.getInput(), dim));
   for (unsigned number : refused)
     chosen.erase(number);
   Orders orders;

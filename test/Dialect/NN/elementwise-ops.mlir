@@ -39,6 +39,10 @@ func.func @unary(%x: tensor<2x3xf32>, %b: tensor<2x3xi1>) {
   %14 = nn.not %b : tensor<2x3xi1>
   // CHECK: nn.is_nan %{{.*}} : tensor<2x3xf32>
   %15 = nn.is_nan %x : tensor<2x3xf32>
+  // CHECK: nn.dynamic_encode %{{.*}} {is_signed} : (tensor<2x3xf32>) -> tensor<2x3xui8>
+  %code = nn.dynamic_encode %x {is_signed} : (tensor<2x3xf32>) -> tensor<2x3xui8>
+  // CHECK: nn.dynamic_decode %{{.*}} : (tensor<2x3xui8>) -> tensor<2x3xf64>
+  %number = nn.dynamic_decode %code : (tensor<2x3xui8>) -> tensor<2x3xf64>
   // CHECK: nn.gelu tanh
   %16 = nn.gelu tanh %x : tensor<2x3xf32>
   // CHECK: nn.gelu erf

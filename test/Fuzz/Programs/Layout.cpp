@@ -74,6 +74,7 @@ static const Update kOthers[] = {
     {"rmsprop", {"optimizer.eps=0.01", "optimizer.centered=true"}, {}},
     {"nadam", {"optimizer.eps=0.01", "optimizer.weight_decay=0.01"}, {}},
     {"radam", {"optimizer.eps=0.01"}, {}},
+    {"adamw_8bit", {"optimizer.eps=0.01", "optimizer.min_8bit_size=2"}, {}},
     {"schedule_free_adamw", {"optimizer.eps=0.01"}, {}},
     {"adagrad", {"optimizer.eps=0.01"}, {}},
     {"adamw", {"optimizer.eps=0.01", "groups[*].lr=0.002"}, {}}};

@@ -107,6 +107,18 @@ TEST_F(ElementwiseRules, Booleans) {
               ElementsAre(0, 1));
 }
 
+TEST_F(ElementwiseRules, DynamicCodes) {
+  EXPECT_THAT(evaluate("nn.dynamic_encode %0",
+                       {{"6xf32", {0, 1, 2, -1, 1e-9, 0.9966}}}, "6xui8"),
+              ElementsAre(0, 255, 255, 0, 0, 254));
+  EXPECT_THAT(evaluate("nn.dynamic_encode %0 {is_signed}",
+                       {{"4xf32", {0, 1, -1, 1e-9}}}, "4xui8"),
+              ElementsAre(127, 255, 0, 127));
+  EXPECT_THAT(evaluate("nn.dynamic_decode %0 {is_signed}",
+                       {{"3xui8", {127, 255, 0}}}, "3xf32"),
+              ElementsAre(0, 1, -0x1.fc6666p-1));
+}
+
 TEST_F(ElementwiseRules, CompareAndSelect) {
   List x = {1, 2, 3}, y = {2, 2, 2};
   auto compare = [&](llvm::StringRef predicate, const char *type) {

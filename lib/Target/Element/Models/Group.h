@@ -10,6 +10,7 @@ class MLIRContext;
 namespace accel::element {
 
 void attachElementwiseModels(mlir::MLIRContext *context);
+void attachDynamicCodeModels(mlir::MLIRContext *context);
 void attachShapeModels(mlir::MLIRContext *context);
 void attachRandomModels(mlir::MLIRContext *context);
 void attachReductionModels(mlir::MLIRContext *context);

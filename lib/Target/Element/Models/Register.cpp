@@ -11,6 +11,7 @@ using namespace accel;
 void element::registerElementSourceModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
     attachElementwiseModels(context);
+    attachDynamicCodeModels(context);
     attachShapeModels(context);
     attachRandomModels(context);
     attachReductionModels(context);
