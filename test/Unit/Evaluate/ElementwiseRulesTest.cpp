@@ -31,6 +31,7 @@ TEST_F(ElementwiseRules, Unary) {
   EXPECT_EQ(of("nn.round", 2.5), 2);
   EXPECT_EQ(of("nn.round", -1.5), -2);
   EXPECT_EQ(of("nn.round", 0.6), 1);
+  EXPECT_EQ(of("nn.floor_power2", -3), -2);
   // torch.nn.functional.gelu(torch.tensor(1., dtype=float64), approximate=…)
   EXPECT_DOUBLE_EQ(of("nn.gelu erf", 1), 0.8413447460685429);
   EXPECT_DOUBLE_EQ(of("nn.gelu tanh", 1), 0.8411919906082768);

@@ -84,6 +84,8 @@ const OpCase kOps[] = {
      "tensor<4x6xf32>"},
     {"round", "%0: tensor<4x6xf32>", "nn.round %0 : tensor<4x6xf32>",
      "tensor<4x6xf32>"},
+    {"floor_power2", "%0: tensor<4x6xf32>",
+     "nn.floor_power2 %0 : tensor<4x6xf32>", "tensor<4x6xf32>"},
     {"gelu", "%0: tensor<4x6xf32>", "nn.gelu erf %0 : tensor<4x6xf32>",
      "tensor<4x6xf32>"},
     {"is_nan", "%0: tensor<4x6xf32>", "nn.is_nan %0 : tensor<4x6xf32>",
