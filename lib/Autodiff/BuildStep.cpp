@@ -229,7 +229,8 @@ void StepBuilder::unscale() {
 LogicalResult
 StepBuilder::addOptimizerStates(MutableArrayRef<Updating> parameters) {
   llvm::MapVector<StringRef, std::vector<NewState>> byName;
-  llvm::MapVector<StringRef, SmallVector<Updating *>> owners;
+  /// Where each goes: parameters of one optimizer may keep others of them.
+  llvm::MapVector<StringRef, SmallVector<std::pair<Updating *, size_t>>> owners;
   for (Updating &each : parameters) {
     nn::StateOp state = each.trained->state;
     for (const StateSpec &spec :
@@ -238,7 +239,8 @@ StepBuilder::addOptimizerStates(MutableArrayRef<Updating> parameters) {
       byName[spec.name].push_back({(spec.name + "/" + state.getSymName()).str(),
                                    spec.type, int64_t(state.getChunk()),
                                    spec.first});
-      owners[spec.name].push_back(&each);
+      owners[spec.name].emplace_back(&each, each.states.size());
+      each.states.emplace_back();
     }
   }
   for (auto &[name, wanted] : byName) {
@@ -246,8 +248,8 @@ StepBuilder::addOptimizerStates(MutableArrayRef<Updating> parameters) {
         addStates(wanted, nn::StateRole::moment);
     if (failed(added))
       return failure();
-    for (auto [owner, write] : llvm::zip(owners[name], *added))
-      owner->states.push_back(write);
+    for (auto [owner, write] : llvm::zip_equal(owners[name], *added))
+      owner.first->states[owner.second] = write;
   }
   return success();
 }

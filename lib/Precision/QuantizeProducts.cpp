@@ -37,12 +37,15 @@ static bool isShapeOnly(Operation *op) {
   return isa<nn::ReshapeOp, nn::TransposeOp>(op);
 }
 
-/// The tensor that an operand views; of a weight the f32 that it rounds.
-static Value findBase(Value operand, TensorRole role) {
+/// The tensor that an operand views; of a weight the f32 that it rounds. With
+/// `hasParts` its parts along dimension 0 are those of the operand: a reshape
+/// leaves them, a transpose does not.
+static Value findBase(Value operand, TensorRole role, bool hasParts) {
   while (Operation *op = operand.getDefiningOp()) {
     bool isRounding = isa<nn::CastOp>(op) && role == TensorRole::Weight &&
                       getElementTypeOrSelf(op->getOperand(0)).isF32();
-    if (!isShapeOnly(op) && !isRounding)
+    bool keepsParts = role == TensorRole::Weight || isa<nn::ReshapeOp>(op);
+    if (!isRounding && (!isShapeOnly(op) || (hasParts && !keepsParts)))
       break;
     operand = op->getOperand(0);
   }
@@ -164,14 +167,15 @@ void EntryQuantizer::findProducts() {
     Product product{op, tag, {TensorRole::Gradient, TensorRole::Weight}};
     product.chunk = chunks.lookup(op);
     if (tag.getKind() == nn::ProductKind::fprop) {
-      inputs[tag.getSite()].insert(findBase(op.getLhs(), TensorRole::Input));
+      inputs[tag.getSite()].insert(
+          findBase(op.getLhs(), TensorRole::Input, recipe.blocks > 1));
       chunkOfSite.try_emplace(tag.getSite(), product.chunk);
       product.roles[0] = TensorRole::Input;
     } else if (tag.getKind() == nn::ProductKind::wgrad) {
       // With a transposed weight the gradient is the left one.
       product.roles[1] = TensorRole::Input;
       if (inputs[tag.getSite()].contains(
-              findBase(op.getLhs(), TensorRole::Input)))
+              findBase(op.getLhs(), TensorRole::Input, recipe.blocks > 1)))
         std::swap(product.roles[0], product.roles[1]);
     }
     for (unsigned operand : {0, 1})
@@ -191,7 +195,8 @@ void EntryQuantizer::findSlots() {
     for (unsigned operand : {0, 1}) {
       TensorRole role = product.roles[operand];
       FloatType format = product.recipes[operand].format;
-      Value base = findBase(product.op->getOperand(operand), role);
+      Value base =
+          findBase(product.op->getOperand(operand), role, /*hasParts=*/false);
       auto [known, isNew] = byTensor.try_emplace({base, format}, slots.size());
       if (isNew) {
         std::string name =
@@ -276,7 +281,7 @@ LogicalResult EntryQuantizer::check(const Product &product) {
     if (role == TensorRole::Weight)
       continue;
     Value value = op->getOperand(operand);
-    for (Value each : {value, findBase(value, role)})
+    for (Value each : {value, findBase(value, role, recipe.blocks > 1)})
       isParted &= cast<RankedTensorType>(each.getType()).getDimSize(0) %
                       recipe.blocks ==
                   0;
@@ -314,7 +319,7 @@ Quantized EntryQuantizer::quantizeTensor(const NNBuilder &build,
   TensorRole role = product.roles[operand];
   const OperandRecipe &own = product.recipes[operand];
   Value value = nn::MatmulOp(product.op)->getOperand(operand);
-  Value base = findBase(value, role);
+  Value base = findBase(value, role, recipe.blocks > 1);
   Quantized &known = ofTensors[{base, own.format}];
   if (!known.codes) {
     auto measure = [&](Value tensor) {
