@@ -22,6 +22,15 @@ struct Layout {
   std::optional<Setting> virtualStages, layersOfChunk, layers;
 };
 
+/// The setting of a path; null where the file says nothing there, or leaves it
+/// open (`auto`, `null`).
+inline const Setting *said(const File &file, const llvm::Twine &path) {
+  const Setting *setting = file.get(path.str());
+  return setting && setting->value != "auto" && setting->value != "null"
+             ? setting
+             : nullptr;
+}
+
 /// Claims what rows say by themselves (`Key::setting`), of the settings that
 /// `isRead` takes: neither null nor `auto` says anything.
 void claimRows(const File &file, Ledger &ledger,

@@ -7,10 +7,8 @@ using namespace llvm;
 using namespace accel::config;
 using Kind = Origin::Kind;
 
-static const Setting *said(const File &file, const Twine &path) {
-  const Setting *setting = file.get(path.str());
-  return setting && setting->value != "null" ? setting : nullptr;
-}
+static constexpr StringLiteral kMsamp =
+    "gradients, moments and weights in 8 bits";
 
 namespace {
 /// A key of Transformer Engine's recipe, and the setting that it is.
@@ -61,15 +59,17 @@ static Error refuse(const Setting &setting, const Twine &what) {
 }
 
 Error accel::config::claimFp8OfAccelerate(File &file, Ledger &ledger) {
-  const Setting *precision = said(file, "mixed_precision");
-  if (!precision || precision->value != "fp8")
-    return Error::success();
   const Setting *backend = said(file, "fp8_config.fp8_backend");
   StringRef kind = backend ? StringRef(backend->value) : "TE";
-  if (kind == "MSAMP" && ledger.findSet("fp8.recipe"))
+  if (kind == "MSAMP") {
+    const Setting *precision = said(file, "mixed_precision");
+    bool isFp8 = precision && precision->value == "fp8";
+    if (isFp8 && !ledger.findSet("fp8.recipe"))
+      return refuse(*backend, kMsamp);
+    // A flag may say fp8: then this is no recipe.
+    ledger.claim("fp8.recipe", *backend, "msamp");
     return Error::success();
-  if (kind == "MSAMP")
-    return refuse(*backend, "gradients, moments and weights in 8 bits");
+  }
   bool isTorchao = kind == "AO";
   if (backend)
     ledger.claim("fp8.recipe", *backend, isTorchao ? "tensorwise" : "delayed");
@@ -105,8 +105,9 @@ Error accel::config::claimFp8OfHandlers(File &file, Ledger &ledger) {
     ledger.claim("fp8.recipe", config ? *config : *section,
                  config ? config->value : "tensorwise");
   }
-  if (const Setting *section = file.firstBelow("MSAMPRecipeKwargs"))
-    return refuse(*section, "gradients, moments and weights in 8 bits");
+  const Setting *msamp = file.firstBelow("MSAMPRecipeKwargs");
+  if (msamp && !ledger.findSet("fp8.recipe"))
+    return refuse(*msamp, kMsamp);
   return Error::success();
 }
 

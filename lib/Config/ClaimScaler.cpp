@@ -9,13 +9,6 @@ using namespace llvm;
 using namespace accel::config;
 using Kind = Origin::Kind;
 
-static const Setting *said(const File &file, StringRef path) {
-  const Setting *setting = file.get(path);
-  return setting && setting->value != "auto" && setting->value != "null"
-             ? setting
-             : nullptr;
-}
-
 static double numberOf(const Setting &setting) {
   double number = 0;
   (void)StringRef(setting.value).getAsDouble(number);

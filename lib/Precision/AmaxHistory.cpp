@@ -1,10 +1,9 @@
 // Delayed scaling as ops on a scalar and a short vector.
 
 #include "AmaxHistory.h"
+#include "Quantize.h"
 
-#include <cfloat>
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace accel;
@@ -49,16 +48,8 @@ QuantizerStates precision::updateHistory(const NNBuilder &build,
         ArrayRef<int64_t>{0}, /*first=*/false);
     chosen = build.select(isThere, build.make<nn::MaxOp>(most, amax), zero);
   }
-  Value isUsable = build.make<nn::AndOp>(
-      build.compare(nn::ComparePredicate::gt, chosen, zero),
-      build.compare(
-          nn::ComparePredicate::lt, chosen,
-          build.splat(std::numeric_limits<double>::infinity(), chosen)));
   double bound = std::ldexp(largest, -static_cast<int>(recipe.margin));
-  Value scale =
-      build.make<nn::MinOp>(build.div(build.splat(bound, chosen), chosen),
-                            build.splat(FLT_MAX, chosen));
-  return {build.select(isUsable, scale, old.scale),
+  return {buildScaleOr(build, chosen, bound, old.scale),
           build.select(build.spread(isThere, {length}),
                        roll(build, old.history, amax), old.history)};
 }

@@ -147,8 +147,9 @@ StringRef Fp8Recipe::describe() const {
   case Kind::Delayed:
     return "fp8 delayed: scales of the steps before";
   case Kind::Current:
-  case Kind::Tensorwise:
     return "fp8 current: scales of tensors";
+  case Kind::Tensorwise:
+    return "fp8 tensorwise: scales of tensors";
   case Kind::Block:
     return "fp8 block: f8E4M3FN, scales of 1 x 128 or 128 x 128";
   case Kind::Mxfp8:

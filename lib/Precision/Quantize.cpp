@@ -3,14 +3,13 @@
 #include "Quantize.h"
 
 #include <cfloat>
-#include <limits>
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::precision;
 using autodiff::NNBuilder;
 
-Value precision::widen(const NNBuilder &build, Value value) {
+static Value widen(const NNBuilder &build, Value value) {
   return NNBuilder::typeOf(value).getElementType().isF64()
              ? value
              : build.cast(value, build.builder.getF32Type());
@@ -48,18 +47,20 @@ Value precision::buildAmax(const NNBuilder &build, Value value, int64_t parts) {
   return build.cast(maxOver(build, ofParts, {1}), f32);
 }
 
-/// largest / amax; an amax that is 0 or not finite gives 1, and what is beyond
-/// f32 its largest number (Transformer Engine's compute_scale_from_amax).
-static Value buildExactScale(const NNBuilder &build, Value amax,
-                             double largest) {
+Value precision::buildScaleOr(const NNBuilder &build, Value amax,
+                              double largest, Value otherwise) {
   Value isUsable = build.make<nn::AndOp>(
       build.compare(nn::ComparePredicate::gt, amax, build.splat(0, amax)),
-      build.compare(
-          nn::ComparePredicate::lt, amax,
-          build.splat(std::numeric_limits<double>::infinity(), amax)));
+      build.isFinite(amax));
   Value scale = build.make<nn::MinOp>(
       build.div(build.splat(largest, amax), amax), build.splat(FLT_MAX, amax));
-  return build.select(isUsable, scale, build.splat(1, amax));
+  return build.select(isUsable, scale, otherwise);
+}
+
+/// Transformer Engine's compute_scale_from_amax.
+static Value buildExactScale(const NNBuilder &build, Value amax,
+                             double largest) {
+  return buildScaleOr(build, amax, largest, build.splat(1, amax));
 }
 
 /// largest / max(amax, 1e-12), in f64 (torchao's amax_to_scale).

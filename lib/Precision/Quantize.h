@@ -16,14 +16,16 @@ struct Quantized {
   mlir::Value inverse;
 };
 
-/// The value in f32; f64 stays.
-mlir::Value widen(const autodiff::NNBuilder &build, mlir::Value value);
-
-/// The largest magnitude of `value`, which is not NaN-free if that is not, as
-/// f32: a scalar, or one of each of `parts` equal parts of dimension 0, which
-/// they divide.
+/// The largest magnitude of `value`, NaN if one of its numbers is, as f32: a
+/// scalar, or one of each of `parts` equal parts of dimension 0, which they
+/// divide.
 mlir::Value buildAmax(const autodiff::NNBuilder &build, mlir::Value value,
                       int64_t parts);
+
+/// largest / amax, the largest f32 where it is beyond; `otherwise` where an
+/// amax is 0 or not finite. Of f32s.
+mlir::Value buildScaleOr(const autodiff::NNBuilder &build, mlir::Value amax,
+                         double largest, mlir::Value otherwise);
 
 /// The scale for each element of `amax`, f32s, to a format's `largest` number.
 mlir::Value buildScale(const autodiff::NNBuilder &build, mlir::Value amax,
@@ -44,7 +46,7 @@ Quantized quantizeRows(const autodiff::NNBuilder &build, mlir::Value value,
 
 /// Parts of `recipe.block` elements along `dim` (of tiles along the other of
 /// the last two dimensions, too; the last part may be smaller) have scales of
-/// their own: what the codes stand for, in the type that `widen` gives.
+/// their own: what the codes stand for, in f32, or in f64 where `value` is.
 mlir::Value roundBlocks(const autodiff::NNBuilder &build, mlir::Value value,
                         int64_t dim, const OperandRecipe &recipe);
 

@@ -134,8 +134,7 @@ private:
   LogicalResult declare();
   LogicalResult bind();
   LogicalResult check(const Product &product);
-  Value getPart(const NNBuilder &build, const Product &product,
-                unsigned operand);
+  Value divide(const NNBuilder &build, const Product &product, Value value);
   Quantized getQuantized(const NNBuilder &build, const Product &product,
                          unsigned operand);
   Quantized quantizeTensor(const NNBuilder &build, const Product &product,
@@ -278,13 +277,19 @@ LogicalResult EntryQuantizer::check(const Product &product) {
   bool isParted = true;
   for (unsigned operand : {0, 1}) {
     TensorRole role = product.roles[operand];
-    if (role == TensorRole::Weight)
+    bool isOfTensor =
+        product.recipes[operand].granularity == Granularity::Tensor;
+    // Rows and blocks of features are the same in all parts.
+    if (role == TensorRole::Weight || !(isOfTensor || product.isWgrad()))
       continue;
+    auto hasParts = [&](Value value) {
+      return cast<RankedTensorType>(value.getType()).getDimSize(0) %
+                 recipe.blocks ==
+             0;
+    };
     Value value = op->getOperand(operand);
-    for (Value each : {value, findBase(value, role, recipe.blocks > 1)})
-      isParted &= cast<RankedTensorType>(each.getType()).getDimSize(0) %
-                      recipe.blocks ==
-                  0;
+    isParted &= hasParts(value) &&
+                (!isOfTensor || hasParts(findBase(value, role, true)));
     // Rows of the batch are summed over in the gradient of a weight alone.
     isParted &= product.isWgrad() == (product.getSummed(operand) == 0);
   }
@@ -300,10 +305,10 @@ LogicalResult EntryQuantizer::check(const Product &product) {
             "whole batch, or leave the layer out (fp8.skip)";
 }
 
-/// The operand; of a weight's gradient a matrix for each part of the batch.
-Value EntryQuantizer::getPart(const NNBuilder &build, const Product &product,
-                              unsigned operand) {
-  Value value = nn::MatmulOp(product.op)->getOperand(operand);
+/// What is multiplied, as it is; for the gradient of a weight as a matrix for
+/// each part of the batch.
+Value EntryQuantizer::divide(const NNBuilder &build, const Product &product,
+                             Value value) {
   if (!product.isWgrad() || recipe.blocks == 1)
     return value;
   ArrayRef<int64_t> shape = NNBuilder::typeOf(value).getShape();
@@ -350,12 +355,7 @@ Quantized EntryQuantizer::quantizeTensor(const NNBuilder &build,
     known = quantize(build, base, scale, own.format);
   }
   Value codes = viewAs(build.builder, value, base, known.codes);
-  if (product.isWgrad() && recipe.blocks > 1) {
-    ArrayRef<int64_t> shape = NNBuilder::typeOf(codes).getShape();
-    codes = build.reshape(codes,
-                          {recipe.blocks, shape[0] / recipe.blocks, shape[1]});
-  }
-  return {codes, known.inverse};
+  return {divide(build, product, codes), known.inverse};
 }
 
 Quantized EntryQuantizer::getQuantized(const NNBuilder &build,
@@ -367,7 +367,7 @@ Quantized EntryQuantizer::getQuantized(const NNBuilder &build,
   int64_t dim = product.getSummed(operand);
   Quantized &known = ofRows[{value.getAsOpaquePointer(), dim}];
   if (!known.codes) {
-    Value part = getPart(build, product, operand);
+    Value part = divide(build, product, value);
     known = quantizeRows(build, part,
                          dim + NNBuilder::typeOf(part).getRank() -
                              NNBuilder::typeOf(value).getRank(),
@@ -412,7 +412,7 @@ Value EntryQuantizer::multiply(const NNBuilder &build, const Product &product) {
   if (isBlock(product.recipes[0])) {
     Value rounded[2];
     for (unsigned operand : {0, 1}) {
-      Value part = getPart(build, product, operand);
+      Value part = divide(build, product, op->getOperand(operand));
       int64_t added = NNBuilder::typeOf(part).getRank() -
                       NNBuilder::typeOf(op->getOperand(operand)).getRank();
       rounded[operand] =
