@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file
 
-from training import WITHOUT_TOOLS, TrainCase
+from training import WITHOUT_TOOLS, Pair, TrainCase
 
 try:
     import bitsandbytes.functional as published
@@ -233,21 +233,12 @@ class Trained(TrainCase):
         """Embeddings in float32, as bitsandbytes advises; all that has 4095 elements with codes."""
         flags = ["--set=groups[table.*].type=adamw", "--set=optimizer.min_8bit_size=4095"]
 
-        class Both:
-            def __init__(self, module, values):
-                table, rest = module.table.weight, [p for n, p in module.named_parameters()
-                                                    if not n.startswith("table")]
-                self.inner = [Adam8bit(rest, min_8bit_size=4095, **values),
-                              torch.optim.AdamW([table], **values)]
-
-            def zero_grad(self):
-                for one in self.inner:
-                    one.zero_grad()
-
-            def step(self):
-                for one in self.inner:
-                    one.step()
-        losses, _, optimizer = self.by_torch(10, lambda module: Both(module, self.values))
+        def split(module):
+            table, rest = module.table.weight, [p for n, p in module.named_parameters()
+                                                if not n.startswith("table")]
+            return Pair(Adam8bit(rest, min_8bit_size=4095, **self.values),
+                        torch.optim.AdamW([table], **self.values))
+        losses, _, _ = self.by_torch(10, split)
         runs = self.folder / "runs"
         found = self.steps(self.compile("", *flags), 10, "--checkpoint", runs)
         torch.testing.assert_close(found, losses, rtol=1e-10, atol=0)

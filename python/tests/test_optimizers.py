@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 
 from test_decay import Net as Mixture
-from training import TOOLS, WITHOUT_TOOLS, Refused, TrainCase
+from training import TOOLS, WITHOUT_TOOLS, Pair, Refused, TrainCase
 
 STEPS = 200
 LAYOUTS = {"one": "", "zero1": "--mesh dp=4 --set zero_stage=1",
@@ -202,19 +202,6 @@ CASES = {
     "muon matched": (MuonAndAdamW, {"lr": 0.01, "weight_decay": 0.0, "nesterov": False,
                                     "adjust_lr_fn": "match_rms_adamw", "ns_steps": 4}),
 }
-
-
-class Pair:
-    def __init__(self, *inner):
-        self.inner = inner
-
-    def zero_grad(self):
-        for one in self.inner:
-            one.zero_grad()
-
-    def step(self):
-        for one in self.inner:
-            one.step()
 
 
 @unittest.skipIf(WITHOUT_TOOLS, WITHOUT_TOOLS)

@@ -31,6 +31,21 @@ def train_by_torch(module, x, rate):
     return losses
 
 
+class Pair:
+    """Optimizers that step one after another."""
+
+    def __init__(self, *inner):
+        self.inner = inner
+
+    def zero_grad(self):
+        for one in self.inner:
+            one.zero_grad()
+
+    def step(self):
+        for one in self.inner:
+            one.step()
+
+
 class TrainCase(ExportCase):
     rate = 2.0 ** -7
     said = ""  # what acc-opt warned of
