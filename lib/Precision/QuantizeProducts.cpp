@@ -1,12 +1,10 @@
 // Computes the products of linear layers in fp8.
 
-#include "AmaxHistory.h"
+#include "DelayedScales.h"
 #include "Passes.h"
 #include "Quantize.h"
-#include "dialects/Accel/Reports.h"
 #include "dialects/NN/Chunks.h"
 #include "dialects/NN/Entry.h"
-#include "lib/Autodiff/StepStates.h"
 #include <map>
 
 using namespace mlir;
@@ -16,22 +14,6 @@ namespace accel::precision {
 #include "lib/Precision/Passes.h.inc"
 
 using autodiff::NNBuilder;
-using autodiff::Write;
-
-/// What the states of a quantizer are called, behind its name.
-static constexpr StringLiteral kScale = "/scale", kHistory = "/amax_history";
-
-static StringRef getName(TensorRole role) {
-  switch (role) {
-  case TensorRole::Input:
-    return "input";
-  case TensorRole::Weight:
-    return "weight";
-  case TensorRole::Gradient:
-    return "gradient";
-  }
-  llvm_unreachable("a role");
-}
 
 static bool isShapeOnly(Operation *op) {
   return isa<nn::ReshapeOp, nn::TransposeOp>(op);
@@ -87,16 +69,6 @@ static llvm::DenseMap<Value, int64_t> findChunks(func::FuncOp entry) {
 }
 
 namespace {
-/// What a quantizer with states of its own serves.
-struct Slot {
-  std::string name;
-  int64_t chunk;
-  FloatType format;
-  llvm::SmallDenseSet<Value> measured; ///< tensors
-  SmallVector<Value> amaxes;           ///< theirs
-  Write scale, history;
-};
-
 /// A product to be quantized.
 struct Product {
   nn::MatmulOp op;
@@ -122,17 +94,15 @@ struct Product {
 /// One entry.
 class EntryQuantizer {
 public:
-  EntryQuantizer(ModuleOp module, func::FuncOp entry, const Fp8Recipe &recipe)
-      : module(module), entry(entry), recipe(recipe),
-        context(module.getContext()) {}
+  EntryQuantizer(func::FuncOp entry, const Fp8Recipe &recipe)
+      : entry(entry), recipe(recipe), context(entry.getContext()),
+        scales(entry, recipe) {}
 
   LogicalResult run();
 
 private:
   void findProducts();
   void findSlots();
-  LogicalResult declare();
-  LogicalResult bind();
   LogicalResult check(const Product &product);
   Value divide(const NNBuilder &build, const Product &product, Value value);
   Quantized getQuantized(const NNBuilder &build, const Product &product,
@@ -140,16 +110,13 @@ private:
   Quantized quantizeTensor(const NNBuilder &build, const Product &product,
                            unsigned operand);
   Value multiply(const NNBuilder &build, const Product &product);
-  void write();
 
-  ModuleOp module;
   func::FuncOp entry;
   const Fp8Recipe &recipe;
   MLIRContext *context;
   std::vector<Product> products;
   llvm::StringMap<int64_t> chunkOfSite;
-  std::vector<Slot> slots;
-  BlockArgument calls; ///< the step's counter of them
+  DelayedScales scales;
   llvm::DenseMap<std::pair<Value, Type>, Quantized> ofTensors;
   std::map<std::pair<void *, int64_t>, Quantized> ofRows; ///< by what is summed
 };
@@ -185,88 +152,15 @@ void EntryQuantizer::findProducts() {
   });
 }
 
-/// A tensor that several layers read has one slot: each would see the same
-/// largest magnitude.
 void EntryQuantizer::findSlots() {
-  llvm::StringMap<unsigned> byName;
-  llvm::DenseMap<std::pair<Value, Type>, unsigned> byTensor;
   for (Product &product : products)
     for (unsigned operand : {0, 1}) {
       TensorRole role = product.roles[operand];
-      FloatType format = product.recipes[operand].format;
-      Value base =
-          findBase(product.op->getOperand(operand), role, /*hasParts=*/false);
-      auto [known, isNew] = byTensor.try_emplace({base, format}, slots.size());
-      if (isNew) {
-        std::string name =
-            ("fp8/" + product.getSite() + "/" + getName(role)).str();
-        auto [named, isFirst] = byName.try_emplace(name, slots.size());
-        known->second = named->second;
-        if (isFirst)
-          slots.push_back({name,
-                           chunkOfSite.lookup(product.getSite()),
-                           format,
-                           {},
-                           {},
-                           {},
-                           {}});
-      }
-      product.slots[operand] = known->second;
+      product.slots[operand] = scales.addSlot(
+          findBase(product.op->getOperand(operand), role, /*hasParts=*/false),
+          product.recipes[operand].format, product.getSite(), role,
+          chunkOfSite.lookup(product.getSite()));
     }
-}
-
-/// The states of the step's slots, before the counters, which are last.
-LogicalResult EntryQuantizer::declare() {
-  SymbolTable symbols(module);
-  std::vector<autodiff::NewState> wanted;
-  Type f32 = Float32Type::get(context);
-  for (const Slot &slot : slots) {
-    wanted.push_back({slot.name + kScale.str(), RankedTensorType::get({}, f32),
-                      slot.chunk, 1});
-    wanted.push_back({slot.name + kHistory.str(),
-                      RankedTensorType::get({recipe.historyLength}, f32),
-                      slot.chunk, 0});
-  }
-  nn::ArgumentStates known(entry);
-  BlockArgument counters;
-  for (BlockArgument argument : llvm::reverse(entry.getArguments())) {
-    nn::StateOp state = known.find(argument);
-    if (!state || state.getRole() != nn::StateRole::counter)
-      break;
-    counters = argument;
-    if (!calls)
-      calls = argument; // the last one
-  }
-  FailureOr<SmallVector<Write>> states = autodiff::declareStates(
-      entry, symbols, counters, wanted, nn::StateRole::quantizer);
-  if (failed(states))
-    return failure();
-  for (auto [index, slot] : llvm::enumerate(slots)) {
-    slot.scale = (*states)[2 * index];
-    slot.history = (*states)[2 * index + 1];
-  }
-  return success();
-}
-
-/// Another entry reads the scales that the step keeps.
-LogicalResult EntryQuantizer::bind() {
-  SymbolTable symbols(module);
-  for (Slot &slot : slots) {
-    auto state = symbols.lookup<nn::StateOp>(slot.name + kScale.str());
-    if (!state)
-      return entry.emitError() << "expected a step that has a scale '"
-                               << slot.name << kScale << "', found none";
-    unsigned place = entry.getNumArguments();
-    auto attribute = DictionaryAttr::get(
-        context,
-        NamedAttribute(StringAttr::get(context, nn::kStateAttr),
-                       FlatSymbolRefAttr::get(state.getSymNameAttr())));
-    if (failed(entry.insertArgument(place, state.getType(), attribute,
-                                    state.getLoc())))
-      return failure();
-    slot.scale = {state, entry.getArgument(place), nullptr};
-  }
-  return success();
 }
 
 /// Parts of a batch are parts of the first dimension.
@@ -327,30 +221,20 @@ Quantized EntryQuantizer::quantizeTensor(const NNBuilder &build,
   Value base = findBase(value, role, recipe.blocks > 1);
   Quantized &known = ofTensors[{base, own.format}];
   if (!known.codes) {
-    auto measure = [&](Value tensor) {
-      return buildAmax(build, tensor,
-                       role == TensorRole::Weight ? 1 : recipe.blocks);
-    };
     Value scale;
     if (recipe.isDelayed()) {
-      Slot &slot = slots[product.slots[operand]];
       // A weight that two chunks share is measured once, by its owner.
       Value source = base;
       while (auto cut = role == TensorRole::Weight
                             ? source.getDefiningOp<nn::CutOp>()
                             : nn::CutOp())
         source = cut.getInput();
-      if (slot.measured.insert(source).second)
-        slot.amaxes.push_back(measure(source));
-      scale = slot.scale.old;
-      // Of it each has its own codes: the scale goes where they are made, and
-      // scalars that depend on it stay there.
-      if (product.chunk != slot.chunk)
-        scale = nn::CutOp::create(build.builder, build.loc, scale, slot.chunk,
-                                  product.chunk);
+      scales.measure(build, product.slots[operand], source);
+      scale = scales.getScale(build, product.slots[operand], product.chunk);
     } else {
-      scale =
-          buildScale(build, measure(base), getLargest(own.format), own.rule);
+      Value amax = buildAmax(build, base,
+                             role == TensorRole::Weight ? 1 : recipe.blocks);
+      scale = buildScale(build, amax, getLargest(own.format), own.rule);
     }
     known = quantize(build, base, scale, own.format);
   }
@@ -446,55 +330,6 @@ Value EntryQuantizer::multiply(const NNBuilder &build, const Product &product) {
   return build.cast(made, result);
 }
 
-/// The new scales and histories, unless the step fails, as results.
-void EntryQuantizer::write() {
-  Operation *exit = entry.front().getTerminator();
-  OpBuilder builder(exit);
-  NNBuilder build{builder, NameLoc::get(builder.getStringAttr("fp8 scales"))};
-  SmallVector<Value> results(exit->getOperands());
-  SmallVector<DictionaryAttr> attributes;
-  Value verdict;
-  for (auto [index, value] : llvm::enumerate(results)) {
-    attributes.push_back(
-        builder.getDictionaryAttr(entry.getResultAttrs(index)));
-    auto output = entry.getResultAttrOfType<StringAttr>(index, nn::kOutputAttr);
-    if (output && output == kVerdictReport)
-      verdict = value;
-  }
-  Value isFailed =
-      build.compare(nn::ComparePredicate::eq, verdict,
-                    build.splat(static_cast<double>(Verdict::Failed), verdict));
-  auto add = [&](Write &write, Value value) {
-    results.push_back(build.select(
-        build.spread(isFailed, NNBuilder::typeOf(value).getShape()), write.old,
-        value));
-    attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-        nn::kStateAttr, FlatSymbolRefAttr::get(write.state.getSymNameAttr()))));
-  };
-  Value isDue;
-  if (recipe.interval > 1)
-    isDue = build.compare(nn::ComparePredicate::eq,
-                          build.make<nn::ModOp>(build.add(calls, build.i64(1)),
-                                                build.i64(recipe.interval)),
-                          build.i64(0));
-  for (Slot &slot : slots) {
-    Value amax = slot.amaxes.front();
-    for (Value other : ArrayRef(slot.amaxes).drop_front())
-      amax = build.make<nn::MaxOp>(amax, other);
-    QuantizerStates updated =
-        updateHistory(build, {slot.scale.old, slot.history.old}, amax,
-                      getLargest(slot.format), recipe);
-    add(slot.scale, recipe.interval == 1
-                        ? updated.scale
-                        : build.select(isDue, updated.scale, slot.scale.old));
-    add(slot.history, updated.history);
-  }
-  exit->setOperands(results);
-  entry.setFunctionType(builder.getFunctionType(
-      entry.getArgumentTypes(), ValueRange(results).getTypes()));
-  entry.setAllResultAttrs(attributes);
-}
-
 LogicalResult EntryQuantizer::run() {
   findProducts();
   if (products.empty())
@@ -502,10 +337,9 @@ LogicalResult EntryQuantizer::run() {
   for (const Product &product : products)
     if (failed(check(product)))
       return failure();
-  bool isStep = nn::getEntryKind(entry) == nn::EntryKind::step;
   if (recipe.isDelayed()) {
     findSlots();
-    if (failed(isStep ? declare() : bind()))
+    if (failed(scales.bind()))
       return failure();
   }
   for (const Product &product : products) {
@@ -515,8 +349,8 @@ LogicalResult EntryQuantizer::run() {
     op.replaceAllUsesWith(multiply(build, product));
     op.erase();
   }
-  if (recipe.isDelayed() && isStep)
-    write();
+  if (recipe.isDelayed() && nn::getEntryKind(entry) == nn::EntryKind::step)
+    scales.write();
   return success();
 }
 
@@ -541,7 +375,7 @@ struct QuantizeProductsPass
           return nn::getEntryKind(entry) == nn::EntryKind::step;
         });
     for (func::FuncOp entry : entries)
-      if (failed(EntryQuantizer(module, entry, *parsed).run()))
+      if (failed(EntryQuantizer(entry, *parsed).run()))
         return signalPassFailure();
   }
 };
