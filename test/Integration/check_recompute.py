@@ -6,7 +6,7 @@ and without:
 
 In each layout, as run_layouts.py takes it, each policy of `--recompute` gives what none gives to
 1e-12: losses, norms, gradients and weights after three steps with SGD, in float64, or with --single
-in float32 the same bits, but for norms, whose terms may be added in another order. What is kept for
+to 4e-6 in float32: a sum that shares a kernel with other ops may be added up in another order. What is kept for
 the backward is less with each policy, unless it says "=" in front, and the planned bytes are those
 allocated. "budget:N" stands for N memory budgets from the least that acc-opt names to what none
 takes: each is kept to, a larger one never does more work again, and one byte less than the least is
@@ -21,7 +21,7 @@ import sys
 from acc import Failed, run, tensorfiles
 from run_layouts import Model, largest, worst_number
 
-CLOSE = 1e-12
+CLOSE, CLOSE_SINGLE = 1e-12, 4e-6
 #: What Model.train compiles with beside.
 TRAINED = ["--optimizer=sgd", "--set", "optimizer.lr=0.05", "--emit-gradients"]
 
@@ -117,7 +117,7 @@ def main():
             what = f"{layout or 'one rank'}, {policy}"
             error, where = max(largest(found, gradients), largest(saved, weights))
             norms, of = worst_number(lines, one)
-            if error > (0 if options.single else CLOSE) or norms > (1e-6 if options.single else CLOSE):
+            if max(error, norms) > (CLOSE_SINGLE if options.single else CLOSE):
                 raise Failed(f"{what}: expected what no recomputation gives, found '{where}' off by "
                              f"{error:.1e}, {of} by {norms:.1e}")
             if not gathers_open and (kept > most or (kept == most and not may_keep_all)):
