@@ -52,6 +52,36 @@ static std::vector<Group> getGroups(Operation *logical, Operation *local) {
   return groups;
 }
 
+/// The dimension of a group that stays one, beside others of one element: what
+/// is held of it, in whichever order and with whichever padding, stays the
+/// same.
+struct Kept {
+  size_t from, to;
+};
+static std::optional<Kept> findKept(const Group &group, Operation *logical,
+                                    Operation *local) {
+  auto findOnly = [](size_t first, size_t end, ArrayRef<int64_t> whole,
+                     ArrayRef<int64_t> held) -> std::optional<size_t> {
+    std::optional<size_t> only;
+    for (size_t dim = first; dim < end; ++dim) {
+      if (whole[dim] == 1 && held[dim] == 1)
+        continue;
+      if (only)
+        return std::nullopt;
+      only = dim;
+    }
+    return only;
+  };
+  Value in = logical->getOperand(0), out = logical->getResult(0);
+  auto from = findOnly(group.from, group.fromEnd, shapeOf(in),
+                       shapeOf(local->getOperand(0)));
+  auto to = findOnly(group.to, group.toEnd, shapeOf(out),
+                     shapeOf(local->getResult(0)));
+  if (!from || !to)
+    return std::nullopt;
+  return Kept{*from, *to};
+}
+
 /// Whether all elements along the dimensions of a group are equal.
 static bool areEqual(const Group &group, Operation *logical,
                      const Piece &operand, Operation *local) {
@@ -102,8 +132,7 @@ FailureOr<std::vector<Piece>> PieceMaker::applyReshape(Operation *logical,
   };
   // Equal elements say nothing of the shape that they are given.
   if (shapeOf(local->getResult(0)).size() !=
-          shapeOf(logical->getResult(0)).size() ||
-      !llvm::all_of(operand.dims, [](const Dim &dim) { return dim.isPlain(); }))
+      shapeOf(logical->getResult(0)).size())
     return fail();
   ArrayRef<int64_t> whole = shapeOf(logical->getOperand(0)),
                     held = shapeOf(local->getOperand(0)),
@@ -122,6 +151,18 @@ FailureOr<std::vector<Piece>> PieceMaker::applyReshape(Operation *logical,
     auto ofGroup = [&](auto all) {
       return all.slice(group.from, group.fromEnd - group.from);
     };
+    std::optional<Kept> kept = findKept(group, logical, local);
+    auto isPlain = [&](size_t dim) {
+      return (kept && dim == kept->from) || operand.dims[dim].isPlain();
+    };
+    if (!llvm::all_of(llvm::seq(group.from, group.fromEnd), isPlain))
+      return fail();
+    if (kept) {
+      for (size_t number = group.to; number < group.toEnd; ++number)
+        result.dims.push_back(number == kept->to ? operand.dims[kept->from]
+                                                 : Dim());
+      continue;
+    }
     std::vector<RankDigit> digits = getDigits(
         *this, ofGroup(ArrayRef(operand.dims)), ofGroup(whole), ofGroup(held));
     auto next = digits.begin();

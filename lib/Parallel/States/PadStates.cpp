@@ -23,8 +23,7 @@ namespace {
 class StatePadder {
 public:
   StatePadder(func::FuncOp step, int64_t ranks, int64_t tensorRanks)
-      : step(step), ranks(ranks), tensorRanks(tensorRanks),
-        hasBlocks(!step.getOps<nn::DynamicDecodeOp>().empty()), ops(step) {}
+      : step(step), ranks(ranks), tensorRanks(tensorRanks), ops(step) {}
   LogicalResult run();
 
 private:
@@ -52,7 +51,6 @@ private:
   func::FuncOp step;
   int64_t ranks;
   int64_t tensorRanks; ///< over which dimension 0 may be split before
-  bool hasBlocks;      ///< of optimizers with moments of 8 bits
   GradientOps ops;
   /// Values of the update and their padded forms, null until something needs
   /// one.
@@ -126,16 +124,15 @@ static bool isZeroBehind(Value value) {
          llvm::all_of(op->getOperands(), isZeroBehind);
 }
 
-/// Of reshapes those of whole states, into the blocks that have scales: what is
+/// Of reshapes those of whole states, as into blocks that have scales: what is
 /// kept of rows or columns is small, and stays whole.
 bool StatePadder::keepsPaddingOf(Operation *op) {
   if (op->getNumOperands() == 0)
     return false;
   RankedTensorType from = getUnpadded(op->getOperand(0));
-  bool isWhole =
-      hasBlocks && llvm::any_of(unpadded, [&](auto &state) {
-        return state.second.getNumElements() == from.getNumElements();
-      });
+  bool isWhole = llvm::any_of(unpadded, [&](auto &state) {
+    return state.second.getNumElements() == from.getNumElements();
+  });
   return (isWhole || !isa<nn::ReshapeOp>(op)) && keepsPadding(op, from);
 }
 
@@ -151,14 +148,15 @@ LogicalResult StatePadder::run() {
       continue;
     auto state = symbols.lookup<nn::StateOp>(name.getAttr());
     // What an optimizer keeps of rows, of columns or of all elements is small,
-    // and stays whole.
+    // and stays whole; codes are of other types than the parameter.
     bool isMoment = state.getRole() == nn::StateRole::moment;
     auto parameter =
         isMoment
             ? symbols.lookup<nn::StateOp>(name.getValue().split('/').second)
             : state;
     bool isPadded =
-        isMoment ? !parameter || state.getType() == parameter.getLogicalType()
+        isMoment ? !parameter || state.getType().getShape() ==
+                                     parameter.getLogicalType().getShape()
                  : trained.contains(name);
     if (!isPadded)
       continue;
