@@ -19,9 +19,13 @@ LENGTH = {"gpt2": "n_positions", "llama": "max_position_embeddings",
 # tell only whether the scripts work.
 MODELS = {
     "gpt2-124m": {**GPT2, "n_layer": 12, "n_embd": 768, "n_head": 12, "vocab_size": 50257},
+    # Of bytes.
+    "gpt2-10m": {**GPT2, "n_layer": 6, "n_embd": 384, "n_head": 6, "vocab_size": 256},
     "gpt2-tiny": {**GPT2, "n_layer": 2, "n_embd": 64, "n_head": 4, "vocab_size": 512},
     "llama-110m": {**LLAMA, "num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12,
                    "num_key_value_heads": 4, "intermediate_size": 2304, "vocab_size": 32000},
+    "llama-10m": {**LLAMA, "num_hidden_layers": 6, "hidden_size": 384, "num_attention_heads": 6,
+                  "num_key_value_heads": 2, "intermediate_size": 1024, "vocab_size": 256},
     "llama-tiny": {**LLAMA, "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4,
                    "num_key_value_heads": 2, "intermediate_size": 192, "vocab_size": 512},
     # Of 117 million parameters, 41 for each token.

@@ -109,7 +109,7 @@ static bool isReports(Attribute attribute) {
 }
 
 bool accel::isReport(ModuleOp module, StringRef output) {
-  if (output.starts_with(kTermPrefix))
+  if (output.starts_with(kTermPrefix) || output.starts_with(kMetricPrefix))
     return true;
   auto names = module->getAttrOfType<ArrayAttr>(kReportsAttr);
   return names && llvm::is_contained(

@@ -23,8 +23,13 @@ enum class Verdict : int32_t { Done, Skipped, Failed };
 /// (`accel.separate_rows`).
 inline constexpr llvm::StringLiteral kTermPrefix = "loss.term.";
 
-/// Whether an output is a number by which the module's step reports, or such a
-/// term: no file holds it, and the first chunk gives it.
+/// What the names of outputs begin with that measure a step (acc-run
+/// --metrics).
+inline constexpr llvm::StringLiteral kMetricPrefix = "metrics/";
+
+/// Whether an output is a number by which the module's step reports, such a
+/// term, or such a metric: no file of outputs holds it, and the first chunk
+/// gives it.
 bool isReport(mlir::ModuleOp module, llvm::StringRef output);
 
 } // namespace accel

@@ -26,8 +26,10 @@ struct TrainOptions {
   FactorGradientsPassOptions factor;
   std::string mixedPrecision; ///< "", "bf16", "fp16" or "fp8"
   /// Add what stands before differentiation and after it: `nn-tag-products` and
-  /// `train-quantize-products`. Empty without fp8.
-  std::function<void(mlir::OpPassManager &)> tagProducts, quantizeProducts;
+  /// `train-quantize-products` (empty without fp8), and, last,
+  /// `train-measure-rounding` (empty without `--metrics=precision`).
+  std::function<void(mlir::OpPassManager &)> tagProducts, quantizeProducts,
+      measureRounding;
   /// `--allow-folded`: parameters that the exporter folded are held constant.
   bool allowFolded = false;
 };

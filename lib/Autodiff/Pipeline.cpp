@@ -26,6 +26,8 @@ void autodiff::buildTrainPipeline(OpPassManager &pm,
     pm.addPass(createBuildStepPass(options.step));
     if (options.quantizeProducts)
       options.quantizeProducts(pm);
+    if (options.measureRounding)
+      options.measureRounding(pm);
   }
   if (options.factors)
     pm.addPass(createFactorGradientsPass(options.factor));

@@ -72,6 +72,10 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
             nested.addPass(precision::createQuantizeProductsPass(quantize));
           };
     }
+    if (options.measuresRounding)
+      train.measureRounding = [](OpPassManager &nested) {
+        nested.addPass(precision::createMeasureRoundingPass());
+      };
     autodiff::buildTrainPipeline(pm, train);
     if (cut.chunks > 1)
       pm.addPass(stages::createCutStepPass());

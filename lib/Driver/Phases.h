@@ -40,6 +40,7 @@ struct PhaseOptions {
   stages::CutForwardPassOptions cut;
   precision::DeclareWirePassOptions wire;
   Fp8Options fp8;
+  bool measuresRounding = false; ///< `--metrics=precision`
   parallel::PlaceOptions place;
   parallel::MarkRecomputedPassOptions recompute;
   parallel::MarkLossChunksPassOptions lossChunks;

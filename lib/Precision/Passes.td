@@ -101,6 +101,28 @@ def QuantizeProductsPass : Pass<"train-quantize-products", "::mlir::ModuleOp"> {
   ];
 }
 
+def MeasureRoundingPass : Pass<"train-measure-rounding", "::mlir::ModuleOp"> {
+  let summary = "Measures what a step loses where it rounds to float16 or to 8 bits";
+  let description = [{
+    Each cast of the step to f16 or to a type of 8 bits gets an output `metrics/NAME`, five f32: the largest
+    magnitude before the scale, the smallest and the largest scale (1 where nothing multiplies), how many
+    elements overflow (those that are rounded to none of the type's numbers), and how many that are not 0 become 0. NAME is that of
+    the layer's weight, the kind of product and the operand (`fc.weight/dgrad/left`), or that of the node that
+    reads what is cast. A step without such casts is refused.
+
+    ```mlir
+    %0 = nn.mul %x, %scales : tensor<4x16xf32>
+    %1 = nn.cast %0 {saturate} : (tensor<4x16xf32>) -> tensor<4x16xf8E4M3FN>
+    // becomes
+    %0 = nn.mul %x, %scales : tensor<4x16xf32>
+    %1 = nn.cast %0 {saturate} : (tensor<4x16xf32>) -> tensor<4x16xf8E4M3FN>
+    %2 = nn.concat %amax, %least, %most, %beyond, %lost dim 0 : (…) -> tensor<5xf32>
+    return …, %2 : …, tensor<5xf32>  // {nn.output = "metrics/fc.weight/fprop/left"}
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
 def DeclareWirePass : Pass<"train-declare-wire", "::mlir::ModuleOp"> {
   let summary = "Says in which type data-parallel ranks send their terms of gradients";
   let description = [{

@@ -2,6 +2,7 @@
 // on them: no op carries a mark that a rewrite could lose.
 
 #include "TaskHomes.h"
+#include "dialects/Accel/Reports.h"
 
 #include "dialects/Dist/LossChunks.h"
 #include "dialects/Interfaces/KernelSource.h"
@@ -240,8 +241,11 @@ void TaskHomes::findForward() {
   bool isStep = nn::getEntryKind(entry) == nn::EntryKind::step;
   SmallVector<Value> work;
   auto exit = cast<func::ReturnOp>(entry.front().getTerminator());
+  // What measures a step may be of its backward.
   for (OpOperand &result : exit->getOpOperands())
-    if (entry.getResultAttr(result.getOperandNumber(), nn::kOutputAttr))
+    if (auto name = entry.getResultAttrOfType<StringAttr>(
+            result.getOperandNumber(), nn::kOutputAttr);
+        name && !name.getValue().starts_with(kMetricPrefix))
       work.push_back(result.get());
   DenseSet<Operation *> seen, reported;
   while (!work.empty()) {

@@ -268,7 +268,7 @@ std::unique_ptr<Command> ofOneMicroBatch(const Command &command,
   return one;
 }
 
-/// Of a device without memory.
+/// Of a device without memory, and of what nobody wants.
 class NothingTask : public HostTask {
 public:
   Status run(const Address *, int64_t) override { return Status(); }
@@ -320,9 +320,28 @@ private:
   double &value;
 };
 
+/// Keeps the numbers by which a step measures a tensor.
+class MetricTask : public HostTask {
+public:
+  MetricTask(Memory &memory, float *values) : memory(memory), values(values) {}
+  Status run(const Address *views, int64_t) override {
+    return memory.download(values, views[0], {kMetricSize * sizeof *values});
+  }
+
+private:
+  Memory &memory;
+  float *values;
+};
+
 } // namespace
 
+bool isMetric(const std::string &output) {
+  return output.rfind(kMetricPrefix, 0) == 0;
+}
+
 bool isReport(const Executable &executable, const std::string &output) {
+  if (isMetric(output))
+    return true;
   if (executable.separateRows)
     for (const LossTerm &term : executable.separateRows->terms)
       if (output == term.numerator || output == term.denominator)
@@ -412,6 +431,13 @@ Status InputOutput::prepare(const Command &command,
   if (write.target != "output")
     return Status::error("expected a write of an output, found one of a " +
                          write.target);
+  if (isMetric(write.name)) {
+    if (!metrics || !metrics->isOpen())
+      task = std::make_unique<NothingTask>();
+    else
+      task = std::make_unique<MetricTask>(*memory, metrics->add(write.name));
+    return Status();
+  }
   if (isReport(executable, write.name)) {
     double *value = losses.find(write.name);
     if (!value)

@@ -8,6 +8,7 @@
 #include "Control/Control.h"
 #include "Data/AtomicFile.h"
 #include "Feed/LossSums.h"
+#include "Feed/MetricsLog.h"
 #include "State/Weights.h"
 #include "accel-rt/Device.h"
 
@@ -74,6 +75,7 @@ struct InputOutput {
   const Outputs *outputs = nullptr; ///< Null: outputs are computed, not kept.
   const DataFeed *data = nullptr;   ///< Of inputs without a file.
   Memory *memory = nullptr;         ///< What the commands' views are in.
+  MetricsLog *metrics = nullptr;    ///< Null: no metric is kept.
   /// Set while a write command shall reach its file.
   bool writing = false;
   /// Seconds that writes to files took since the last reset.
@@ -107,8 +109,11 @@ private:
                      std::unique_ptr<Task> &task);
 };
 
-/// Whether the output is a number by which a training step reports, or of which
-/// the loss of an evaluation is made.
+/// Whether the output is one by which a step measures itself.
+bool isMetric(const std::string &output);
+
+/// Whether the output is a number by which a training step reports, of which
+/// the loss of an evaluation is made, or a metric: no file of outputs has it.
 bool isReport(const Executable &executable, const std::string &output);
 
 /// What else an output is called: a gradient has its parameter's other names.

@@ -3,6 +3,7 @@
 #include "Run/CheckOptions.h"
 
 #include "Device/Devices.h"
+#include "Feed/InputOutput.h"
 #include "Run/LookForDevice.h"
 #include "State/Resume.h"
 #include "State/SavedWeights.h"
@@ -42,6 +43,7 @@ static Status checkKind(const Executable &plan, const RunOptions &options,
       {"--eval-batches", options.evalBatches > 0, true, true, false},
       {options.tellsOfSteps.c_str(), !options.tellsOfSteps.empty(), true, false,
        false},
+      {"--metrics", !options.metrics.empty(), true, false, false},
       {"--early-stopping-patience", options.earlyStoppingPatience > 0, true,
        false, false},
       {"--repeat", options.repeats > 0, false, true, true}};
@@ -288,7 +290,17 @@ Status checkOptions(const Executable &plan, const RunOptions &options,
   ACCEL_RT_RETURN_IF_ERROR(chooseDevices(plan, options, devices));
   std::string entry;
   ACCEL_RT_RETURN_IF_ERROR(chooseEntry(plan, options, entry));
-  return checkKind(plan, options, entry);
+  ACCEL_RT_RETURN_IF_ERROR(checkKind(plan, options, entry));
+  bool hasMetrics = std::any_of(
+      plan.outputs.begin(), plan.outputs.end(),
+      [](const TensorPlan &output) { return isMetric(output.name); });
+  if (!options.metrics.empty() && !hasMetrics)
+    return Status::error("option '--metrics' needs a step that measures "
+                         "itself, and that of " +
+                         inQuotes(options.executable) +
+                         " does not: compile it with acc-opt "
+                         "--metrics=precision");
+  return Status();
 }
 
 Status chooseEntry(const Executable &plan, const RunOptions &options,

@@ -213,6 +213,7 @@ Status Launch::identify(Identity &identity) const {
       std::to_string(options.earlyStoppingThreshold));
   add("--checkpoint", options.checkpoint);
   add("--outputs", options.outputs);
+  addCount("--metrics", !options.metrics.empty());
   add("--save-weights", options.saveWeights);
   addCount("--averages", options.averages);
   add("--save-dtype", options.saveType);

@@ -166,9 +166,14 @@ Status runRank(const Job &job, ControlPlane &control) {
     io.moves = executes && call;
     return io;
   };
+  MetricsLog metrics;
+  if (rank == 0 && executes && !job.options.metrics.empty())
+    ACCEL_RT_RETURN_IF_ERROR(
+        metrics.open(job.options.metrics, job.resumed != nullptr));
   InputOutput io = makeIo(&job.call, job.outputs),
               evalIo = makeIo(job.eval, nullptr),
               idle = makeIo(nullptr, nullptr); // of entries that nobody calls
+  io.metrics = &metrics;
   Coordinates coordinates = Coordinates::of(plan.mesh, rank);
   auto transfer = [&](const Command &command, Work &work) {
     const auto *read = std::get_if<ReadCommand>(&command.what);

@@ -158,6 +158,7 @@ Status Steps::runStep(int64_t k) {
                          feed.whereRefused(io.finishedSteps, status.message()));
   ACCEL_RT_RETURN_IF_ERROR(parts.noteCall("step", /*first=*/k == 0));
   double seconds = now() - start - io.writeSeconds;
+  ACCEL_RT_RETURN_IF_ERROR(io.metrics->write(io.finishedSteps + 1));
   StepRecord record = io.record;
   record.time = timeOfDay();
   self.command[0] = RankControl::kBetweenRuns;

@@ -99,6 +99,14 @@ static cl::opt<bool> emitGradients(
     "emit-gradients",
     cl::desc("Return each trained parameter's gradient as <name>.grad"),
     cl::cat(trainingFlags));
+enum class Metrics { None, Precision };
+static cl::opt<Metrics> metrics(
+    "metrics", cl::desc("What else a step measures, for acc-run --metrics"),
+    cl::values(clEnumValN(Metrics::Precision, "precision",
+                          "of each tensor that is rounded to float16 or 8 bits "
+                          "its largest magnitude and scale, and how many "
+                          "elements overflow and vanish")),
+    cl::cat(trainingFlags));
 static cl::opt<bool> rowMask(
     "row-mask",
     cl::desc("Give the step an input row_mask of the rows that count, for a "
@@ -219,6 +227,7 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   into.step.trainable.assign(trainable.begin(), trainable.end());
   into.step.frozen.assign(frozen.begin(), frozen.end());
   into.step.emitGradients = emitGradients;
+  options.phases.measuresRounding = metrics == Metrics::Precision;
   into.rowMask = rowMask;
   into.inference.entries.assign(entries.begin(), entries.end());
   into.inference.evalOutputs.assign(evalOutputs.begin(), evalOutputs.end());
@@ -240,6 +249,7 @@ llvm::Error readTrainFlags(CompileOptions &options) {
                         {std::addressof(settings), Phase::Train, false},
                         {std::addressof(mixedPrecision), Phase::Train, false},
                         {std::addressof(emitGradients), Phase::Train, false},
+                        {std::addressof(metrics), Phase::Train, false},
                         {std::addressof(rowMask), Phase::NN, false},
                         {std::addressof(entries), Phase::Train, false},
                         {std::addressof(evalOutputs), Phase::Train, false},

@@ -135,6 +135,12 @@ take it only from where you would take a program.
   --original-weights F.safetensors
                   where --save-weights finds parameters that the exporter folded
                   away; nothing else is read from it
+  --metrics FILE  write a line of JSON for each step, of each tensor that it
+                  rounds to float16 or 8 bits: its largest magnitude, the
+                  smallest and the largest of its scales, how many elements
+                  overflow, and how many vanish. For files that were compiled
+                  with acc-opt --metrics=precision. A run with --resume goes on
+                  in the file
   --trace FILE    write what each stream of each rank did when, as JSON for
                   Perfetto (ui.perfetto.dev) and chrome://tracing, after the run
                   and however it ends: the first million commands and waits of

@@ -78,6 +78,7 @@ std::string *textOption(RunOptions &options, TellOptions &told,
       {"--resume", &options.resume},
       {"--original-weights", &options.originalWeights},
       {"--trace", &options.trace},
+      {"--metrics", &options.metrics},
       {"--keep-best", &options.keepBest},
       {"--log", &told.log},
       {"--tensorboard", &told.tensorBoard}};

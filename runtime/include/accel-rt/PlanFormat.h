@@ -206,6 +206,11 @@ struct ReportPlan {
 /// became of it (i32).
 inline constexpr const char *kLossReport = "loss", *kVerdictReport = "verdict",
                             *kLossScaleReport = "loss_scale";
+/// What the names of outputs begin with that measure a step, and how many f32
+/// each has: the largest magnitude of what is rounded, the smallest and the
+/// largest scale, elements that overflow, elements that vanish.
+inline constexpr const char *kMetricPrefix = "metrics/";
+inline constexpr size_t kMetricSize = 5;
 /// Of a step that is skipped no state changes but what counts calls; of one
 /// that failed none does, and the run ends.
 enum class Verdict : int32_t { Done, Skipped, Failed };

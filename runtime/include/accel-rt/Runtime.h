@@ -159,6 +159,9 @@ struct RunOptions {
   /// File that gets a trace of the run, however it ends: what each stream of
   /// each rank did when.
   std::string trace;
+  /// File that gets what a step measures of itself (`acc-opt --metrics`), a
+  /// line of JSON for each.
+  std::string metrics;
   int64_t threads = 0; ///< Of one rank; 0: cores / ranks.
   bool poison = false;
   /// The same, where the device executes anything: what the environment asks of
