@@ -74,7 +74,8 @@ LogicalResult NNDialect::verifyOperationAttribute(Operation *op,
                            << attribute.getValue();
   }
   if (attribute.getName() == kReasonAttr &&
-      isa<StringAttr>(attribute.getValue()) && isa<CastOp, MatmulOp>(op))
+      isa<StringAttr>(attribute.getValue()) &&
+      isa<CastOp, MatmulOp, CompleteOp>(op))
     return success();
   if (attribute.getName() == kProductAttr &&
       isa<ProductAttr>(attribute.getValue()) && isa<MatmulOp>(op))
@@ -85,7 +86,7 @@ LogicalResult NNDialect::verifyOperationAttribute(Operation *op,
   return op->emitError() << "unexpected attribute '"
                          << attribute.getName().getValue()
                          << "'; of nn, functions may carry '" << kEntryAttr
-                         << "', casts '" << kReasonAttr
+                         << "', casts and nn.complete '" << kReasonAttr
                          << "', matrix products that and '" << kProductAttr
                          << "', and products '" << kMeanAttr << "'";
 }

@@ -555,6 +555,7 @@ struct BuildStepPass : impl::BuildStepPassBase<BuildStepPass> {
       module.emitError() << llvm::toString(rule.takeError());
       return signalPassFailure();
     }
+    rule->fp8Moments = fp8Moments;
     func::FuncOp entry = nn::findEntry(module, nn::EntryKind::forward);
     if (!entry) {
       module.emitError() << "expected a forward entry, found none";

@@ -231,6 +231,13 @@ FailureOr<Choice> GroupRules::decide(nn::StateOp state, bool isOuter) {
     return state.emitError()
            << "expected 'optimizer.lr' above 0 with rates of groups, which the "
               "schedule scales as it does that";
+  if (rule.fp8Moments) {
+    llvm::Expected<OptimizerRule> coded = withFp8Moments(own);
+    if (!coded)
+      return state.emitError() << llvm::toString(coded.takeError()) << " of '"
+                               << state.getSymName() << "'";
+    own = std::move(*coded);
+  }
   choice.rule = std::move(own);
   return choice;
 }

@@ -161,11 +161,12 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"loss", "loss", "std::string", "\"\"", "An output, or cross_entropy:LOGITS,LABELS">,
-    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam, sgd, muon, adafactor, lion, lamb, lars, adagrad, adadelta, adamax, rmsprop, nadam, radam, adamw_8bit, adam_8bit or schedule_free_adamw">,
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"", "adamw, adam, sgd, muon, adafactor, lion, lamb, lars, adagrad, adadelta, adamax, rmsprop, nadam, radam, adamw_8bit, adam_8bit, adamw_fp8, adam_fp8 or schedule_free_adamw">,
     ListOption<"settings", "set", "std::string", "key=value; values with commas in braces">,
     ListOption<"trainable", "trainable", "std::string", "Patterns of what is trained">,
     ListOption<"frozen", "frozen", "std::string", "Patterns of what is not trained">,
     Option<"emitGradients", "emit-gradients", "bool", "false", "Return the gradients">,
+    Option<"fp8Moments", "fp8-moments", "bool", "false", "Moments of adamw and adam are codes, those of adamw_fp8 and adam_fp8">,
   ];
   let dependentDialects = ["::accel::AccelDialect", "::accel::nn::NNDialect"];
 }

@@ -5,6 +5,7 @@
 #include "lib/Names/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/GlobPattern.h"
 
@@ -282,6 +283,26 @@ static Error checkLeast(const UpdateRule &rule) {
                   " with groups[" + setting.pattern + "].min_lr, found " +
                   rule.schedule.kind->name);
   return Error::success();
+}
+
+Expected<OptimizerRule>
+accel::autodiff::withFp8Moments(const OptimizerRule &rule) {
+  StringRef coded = StringSwitch<StringRef>(rule.kind->name)
+                        .Cases({"adamw", "adamw_fp8"}, "adamw_fp8")
+                        .Cases({"adam", "adam_fp8"}, "adam_fp8")
+                        .Default("");
+  if (coded.empty())
+    return fail("expected adamw or adam with 'fp8.recipe=msamp_o2', whose "
+                "moments are codes (fp8.recipe=msamp_o1 has any optimizer), "
+                "found '" +
+                rule.kind->name + "' as the optimizer");
+  if (rule.kind->find("amsgrad") && rule.values.isSet("amsgrad"))
+    return fail("expected no 'amsgrad' with 'fp8.recipe=msamp_o2', which has "
+                "no codes for its maxima (fp8.recipe=msamp_o1 has none to "
+                "need), found it in the optimizer");
+  OptimizerRule made = rule;
+  made.kind = findOptimizer(coded);
+  return made;
 }
 
 Error accel::autodiff::checkNumbers(const OptimizerRule &rule) {

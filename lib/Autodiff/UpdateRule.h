@@ -73,6 +73,8 @@ struct UpdateRule {
   /// The entries eval and forward read the averages.
   bool evaluatesAverages = false;
   ScalerRule scaler;
+  /// Moments of Adam and AdamW are codes of 8 and 16 bits (level O2 of MS-AMP).
+  bool fp8Moments = false;
   int64_t seed = 0; ///< of everything random
 };
 
@@ -99,6 +101,8 @@ llvm::StringRef getDrivenMomentum(const ScheduleRule &schedule,
 /// Sets what the schedule drives to a number that it has in some step, so that
 /// the optimizer keeps what it needs for it.
 void setDriven(const ScheduleRule &schedule, OptimizerRule &rule);
+/// The same with moments that are codes; fails if it is no Adam.
+llvm::Expected<OptimizerRule> withFp8Moments(const OptimizerRule &rule);
 /// Fails on numbers that do not go together: Nesterov's momentum without
 /// momentum, as PyTorch's SGD checks it.
 llvm::Error checkNumbers(const OptimizerRule &rule);

@@ -114,10 +114,11 @@ static constexpr NamedSetting kSettings[] = {
            "that logits are never there at once"),
     ofLayout("mixed_precision", "no,bf16,fp16,fp8"),
     ofPass("fp8.recipe",
-           "delayed,current,block,mxfp8,tensorwise,rowwise,rowwise_with_gw_hp",
+           "delayed,current,block,mxfp8,tensorwise,rowwise,rowwise_with_gw_hp,"
+           "msamp_o1,msamp_o2",
            "where the scales of fp8 come from, and what shares one: "
            "Transformer Engine's recipes delayed, current, block and mxfp8, or "
-           "torchao's tensorwise and rowwise"),
+           "torchao's tensorwise and rowwise, or MS-AMP's levels O1 and O2"),
     ofPass("fp8.format", "hybrid,e4m3",
            "the format of gradients: f8E5M2, or that of all else"),
     ofPass("fp8.margin", "int",
@@ -134,6 +135,10 @@ static constexpr NamedSetting kSettings[] = {
     ofPass("fp8.blocks", "int>=1",
            "equal parts of a batch that have current scales of their own; as "
            "many as ranks share the batch, times micro-batches, unless given"),
+    ofPass("fp8.gradient_parts", "int>=1",
+           "equal parts of a batch whose gradients of weights MS-AMP's recipes "
+           "round before they are added up; as many as ranks share the batch, "
+           "unless given"),
     ofPass("fp8.only", "name",
            "glob patterns, separated by ',': weights of the linear layers that "
            "are computed in fp8"),

@@ -29,6 +29,12 @@ getQuantizeOptions(const PhaseOptions &options) {
   if (quantize.blocks == 0)
     quantize.blocks =
         quantize.recipe == "delayed" ? 1 : countBatchParts(options).value_or(1);
+  // What is sent is of a rank.
+  if (quantize.gradientParts == 0)
+    quantize.gradientParts =
+        options.fp8.isMsAmp()
+            ? countBatchRanks(options.place.annotate.mesh).value_or(1)
+            : 1;
   return quantize;
 }
 
@@ -63,6 +69,7 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     // Which products are of which layer is known before it, and which kind
     // each of the backward is, after it.
     if (options.train.mixedPrecision == "fp8") {
+      train.step.fp8Moments = options.fp8.quantize.recipe == "msamp_o2";
       train.tagProducts = [tag =
                                getTagOptions(options)](OpPassManager &nested) {
         nested.addPass(precision::createTagProductsPass(tag));

@@ -9,8 +9,7 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::driver;
 
-/// Ranks that the batch is split over; none if the mesh is malformed.
-static std::optional<int64_t> countBatchRanks(StringRef mesh) {
+std::optional<int64_t> driver::countBatchRanks(StringRef mesh) {
   int64_t ranks = 1;
   SmallVector<StringRef> axes;
   mesh.split(axes, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);

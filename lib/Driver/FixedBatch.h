@@ -9,6 +9,9 @@
 
 namespace accel::driver {
 
+/// Ranks that the batch is split over; none if the mesh is malformed.
+std::optional<int64_t> countBatchRanks(llvm::StringRef mesh);
+
 /// Parts of the batch that run by themselves: ranks x micro-batches; none if
 /// the mesh is malformed, or their number.
 std::optional<int64_t> countBatchParts(const PhaseOptions &options);

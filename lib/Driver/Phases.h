@@ -23,12 +23,15 @@ using accel::Phase;
 /// What `fp8.*` says, which `mixedPrecision` fp8 reads.
 struct Fp8Options {
   precision::TagProductsPassOptions tag;
-  /// Its blocks: 0 for as many as the layout has.
+  /// Its blocks and parts of gradients: 0 for as many as the layout has.
   precision::QuantizeProductsPassOptions quantize;
   /// Whether the first and last layers stay; none: as the recipe has it.
   std::optional<bool> skipsOuter;
 
-  Fp8Options() { quantize.blocks = 0; }
+  Fp8Options() { quantize.blocks = quantize.gradientParts = 0; }
+  bool isMsAmp() const {
+    return llvm::StringRef(quantize.recipe).starts_with("msamp_");
+  }
 };
 
 /// What the phases after import need to know. Its members are what their

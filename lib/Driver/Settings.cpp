@@ -182,7 +182,8 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into {
        return {
            o.fp8.quantize.recipe,
-           "delayed,current,block,mxfp8,tensorwise,rowwise,rowwise_with_gw_hp"};
+           "delayed,current,block,mxfp8,tensorwise,rowwise,rowwise_with_gw_hp,"
+           "msamp_o1,msamp_o2"};
      }},
     {"fp8.format",
      [](PhaseOptions &o) -> Into {
@@ -204,6 +205,8 @@ static constexpr Row kRows[] = {
      }},
     {"fp8.blocks",
      [](PhaseOptions &o) -> Into { return o.fp8.quantize.blocks; }},
+    {"fp8.gradient_parts",
+     [](PhaseOptions &o) -> Into { return o.fp8.quantize.gradientParts; }},
     {"fp8.only", [](PhaseOptions &o) -> Into { return o.fp8.tag.only; }},
     {"fp8.skip", [](PhaseOptions &o) -> Into { return o.fp8.tag.skip; }},
     {"fp8.skip_first_last",
@@ -358,7 +361,10 @@ Error accel::driver::checkTogether(const PhaseOptions &options) {
   if (options.train.mixedPrecision != "fp8")
     return Error::success();
   precision::QuantizeProductsPassOptions quantize = options.fp8.quantize;
+  // The layout says how many.
+  if (quantize.gradientParts == 0)
+    quantize.gradientParts = 1;
   if (quantize.blocks == 0)
-    quantize.blocks = 1; // the layout says how many
+    quantize.blocks = quantize.gradientParts;
   return precision::checkQuantizeOptions(quantize);
 }

@@ -2,6 +2,7 @@
 
 #include "DelayedScales.h"
 #include "AmaxHistory.h"
+#include "AmaxWindow.h"
 #include "Quantize.h"
 #include "dialects/Accel/Reports.h"
 #include "dialects/NN/Chunks.h"
@@ -14,7 +15,8 @@ using autodiff::NNBuilder;
 using autodiff::Write;
 
 /// What the states of a slot are called, behind its name.
-static constexpr StringLiteral kScale = "/scale", kHistory = "/amax_history";
+static constexpr StringLiteral kScale = "/scale", kHistory = "/amax_history",
+                               kCount = "/amax_counter";
 
 static StringRef getName(TensorRole role) {
   switch (role) {
@@ -56,6 +58,11 @@ LogicalResult DelayedScales::declare() {
     wanted.push_back({slot.name + kHistory.str(),
                       RankedTensorType::get({recipe.historyLength}, f32),
                       slot.chunk, 0});
+    if (recipe.isMsAmp())
+      wanted.push_back(
+          {slot.name + kCount.str(),
+           RankedTensorType::get({}, IntegerType::get(entry.getContext(), 64)),
+           slot.chunk, 0});
   }
   nn::ArgumentStates known(entry);
   BlockArgument counters;
@@ -71,9 +78,12 @@ LogicalResult DelayedScales::declare() {
       entry, symbols, counters, wanted, nn::StateRole::quantizer);
   if (failed(states))
     return failure();
-  for (auto [index, slot] : llvm::enumerate(slots)) {
-    slot.scale = (*states)[2 * index];
-    slot.history = (*states)[2 * index + 1];
+  const Write *next = states->begin();
+  for (Slot &slot : slots) {
+    slot.scale = *next++;
+    slot.history = *next++;
+    if (recipe.isMsAmp())
+      slot.count = *next++;
   }
   return success();
 }
@@ -81,11 +91,11 @@ LogicalResult DelayedScales::declare() {
 LogicalResult DelayedScales::read() {
   SymbolTable symbols(entry->getParentOfType<ModuleOp>());
   MLIRContext *context = entry.getContext();
-  for (Slot &slot : slots) {
-    auto state = symbols.lookup<nn::StateOp>(slot.name + kScale.str());
+  auto take = [&](const Slot &slot, StringRef what) -> FailureOr<Write> {
+    auto state = symbols.lookup<nn::StateOp>(slot.name + what.str());
     if (!state)
-      return entry.emitError() << "expected a step that has a scale '"
-                               << slot.name << kScale << "', found none";
+      return entry.emitError() << "expected a step that has a state '"
+                               << slot.name << what << "', found none";
     unsigned place = entry.getNumArguments();
     auto attribute = DictionaryAttr::get(
         context,
@@ -94,20 +104,46 @@ LogicalResult DelayedScales::read() {
     if (failed(entry.insertArgument(place, state.getType(), attribute,
                                     state.getLoc())))
       return failure();
-    slot.scale = {state, entry.getArgument(place), nullptr};
+    return Write{state, entry.getArgument(place), nullptr};
+  };
+  for (Slot &slot : slots) {
+    FailureOr<Write> scale = take(slot, kScale);
+    if (failed(scale))
+      return failure();
+    slot.scale = *scale;
+    if (!recipe.isMsAmp())
+      continue;
+    FailureOr<Write> count = take(slot, kCount);
+    if (failed(count))
+      return failure();
+    slot.count = *count;
   }
   return success();
 }
 
-Value DelayedScales::getScale(const NNBuilder &build, unsigned index,
-                              int64_t chunk) {
-  const Slot &slot = slots[index];
+Value DelayedScales::getOld(const NNBuilder &build, const Slot &slot,
+                            const Write &state, int64_t chunk) {
   if (chunk == slot.chunk)
-    return slot.scale.old;
+    return state.old;
   // Each chunk has codes of its own of a tensor: the scale goes where they are
   // made, and scalars that depend on it stay there.
-  return nn::CutOp::create(build.builder, build.loc, slot.scale.old, slot.chunk,
+  return nn::CutOp::create(build.builder, build.loc, state.old, slot.chunk,
                            chunk);
+}
+
+Value DelayedScales::getScale(const NNBuilder &build, unsigned index,
+                              int64_t chunk) {
+  return getOld(build, slots[index], slots[index].scale, chunk);
+}
+
+Value DelayedScales::getScaleInTime(const NNBuilder &build, unsigned index,
+                                    int64_t chunk, Value tensor,
+                                    int64_t parts) {
+  const Slot &slot = slots[index];
+  return buildScaleInTime(build, getOld(build, slot, slot.scale, chunk),
+                          getOld(build, slot, slot.count, chunk),
+                          recipe.historyLength, buildAmax(build, tensor, parts),
+                          getLargest(slot.format));
 }
 
 void DelayedScales::measure(const NNBuilder &build, unsigned index,
@@ -151,6 +187,15 @@ void DelayedScales::write() {
     Value amax = slot.amaxes.front();
     for (Value other : ArrayRef(slot.amaxes).drop_front())
       amax = build.make<nn::MaxOp>(amax, other);
+    if (recipe.isMsAmp()) {
+      WindowStates updated = updateWindow(
+          build, {slot.scale.old, slot.history.old, slot.count.old}, amax,
+          getLargest(slot.format));
+      add(slot.scale, updated.scale);
+      add(slot.history, updated.window);
+      add(slot.count, updated.count);
+      continue;
+    }
     QuantizerStates updated =
         updateHistory(build, {slot.scale.old, slot.history.old}, amax,
                       getLargest(slot.format), recipe);

@@ -1,5 +1,6 @@
-// The states of delayed scaling: of each quantized tensor a scale and the
-// largest magnitudes that it follows from. Private to the library.
+// The states of delayed scaling, Transformer Engine's and MS-AMP's: of each
+// quantized tensor a scale and the largest magnitudes that it follows from.
+// Private to the library.
 
 #ifndef ACCEL_LIB_PRECISION_DELAYEDSCALES_H
 #define ACCEL_LIB_PRECISION_DELAYEDSCALES_H
@@ -27,9 +28,17 @@ public:
   /// them, any other reads those that the step has declared.
   llvm::LogicalResult bind();
 
+  /// Whether the tensors of a role have states.
+  bool keeps(TensorRole role) const { return recipe.keepsScale(role); }
+
   /// The scale of a slot, for an op of `chunk`. f32 scalar.
   mlir::Value getScale(const autodiff::NNBuilder &build, unsigned slot,
                        int64_t chunk);
+
+  /// The scale with which MS-AMP quantizes `tensor` for an op of `chunk`: f32
+  /// scalar, or one of each of `parts` equal parts of dimension 0.
+  mlir::Value getScaleInTime(const autodiff::NNBuilder &build, unsigned slot,
+                             int64_t chunk, mlir::Value tensor, int64_t parts);
 
   /// Takes the largest magnitude of `tensor` for the slot's history, once for
   /// each tensor.
@@ -48,10 +57,15 @@ private:
     llvm::SmallDenseSet<mlir::Value> measured;  ///< tensors
     llvm::SmallVector<mlir::Value> amaxes = {}; ///< theirs
     autodiff::Write scale = {}, history = {};
+    autodiff::Write count = {}; ///< with MS-AMP
   };
 
   llvm::LogicalResult declare();
   llvm::LogicalResult read();
+
+  /// A state of a slot, for an op of `chunk`.
+  static mlir::Value getOld(const autodiff::NNBuilder &build, const Slot &slot,
+                            const autodiff::Write &state, int64_t chunk);
 
   mlir::func::FuncOp entry;
   const Fp8Recipe &recipe;

@@ -13,6 +13,10 @@ static llvm::Error fail(const Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
+/// Steps that a scale of MS-AMP looks back (DEFAULT_WINDOW_SIZE of its linear
+/// layer), and that it takes from the tensor itself at first.
+static constexpr int64_t kMsAmpWindow = 16;
+
 /// Three of true and false: of fprop, dgrad and wgrad.
 static llvm::Error readOverrides(StringRef text, Fp8Recipe &recipe) {
   SmallVector<StringRef> words;
@@ -42,10 +46,12 @@ precision::parseFp8Recipe(const QuantizeProductsPassOptions &options) {
                   .Case("tensorwise", Fp8Recipe::Kind::Tensorwise)
                   .Case("rowwise", Fp8Recipe::Kind::Rowwise)
                   .Case("rowwise_with_gw_hp", Fp8Recipe::Kind::RowwiseWithGwHp)
+                  .Cases({"msamp_o1", "msamp_o2"}, Fp8Recipe::Kind::MsAmp)
                   .Default(std::nullopt);
   if (!kind)
-    return fail("expected delayed, current, block, mxfp8, tensorwise, rowwise "
-                "or rowwise_with_gw_hp as 'fp8.recipe', found '" +
+    return fail("expected delayed, current, block, mxfp8, tensorwise, rowwise, "
+                "rowwise_with_gw_hp, msamp_o1 or msamp_o2 as 'fp8.recipe', "
+                "found '" +
                 options.recipe + "'");
   recipe.kind = *kind;
   if (options.format != "hybrid" && options.format != "e4m3")
@@ -95,6 +101,21 @@ precision::parseFp8Recipe(const QuantizeProductsPassOptions &options) {
     return fail("expected at least one part of a batch, found " +
                 Twine(options.blocks));
   recipe.blocks = options.blocks;
+  if (options.gradientParts < 1 || options.blocks % options.gradientParts != 0)
+    return fail("expected a divisor of 'fp8.blocks' (" + Twine(options.blocks) +
+                ") as 'fp8.gradient_parts', found " +
+                Twine(options.gradientParts));
+  recipe.gradientParts = options.gradientParts;
+  if (recipe.isMsAmp()) {
+    recipe.historyLength = kMsAmpWindow;
+    if (options.overrides != defaults.overrides)
+      return fail("expected a recipe of Transformer Engine or torchao with "
+                  "'fp8.override_linear_precision', found " +
+                  options.recipe);
+  } else if (options.gradientParts != 1)
+    return fail("expected 'fp8.recipe=msamp_o1' or msamp_o2 with "
+                "'fp8.gradient_parts', found " +
+                options.recipe);
   if (llvm::Error error = readOverrides(options.overrides, recipe))
     return std::move(error);
   return recipe;
@@ -125,6 +146,8 @@ OperandRecipe Fp8Recipe::choose(MLIRContext *context, nn::ProductKind product,
   case Kind::Delayed:
   case Kind::Current:
     return make(ofGradients, Granularity::Tensor, ScaleRule::Exact);
+  case Kind::MsAmp:
+    return make(ofGradients, Granularity::Tensor, ScaleRule::Power2);
   case Kind::Tensorwise:
     return make(ofGradients, Granularity::Tensor, ScaleRule::Bounded);
   case Kind::Block:
@@ -148,6 +171,8 @@ StringRef Fp8Recipe::describe() const {
     return "fp8 delayed: scales of the steps before";
   case Kind::Current:
     return "fp8 current: scales of tensors";
+  case Kind::MsAmp:
+    return "fp8 MS-AMP: powers of two, of the steps before";
   case Kind::Tensorwise:
     return "fp8 tensorwise: scales of tensors";
   case Kind::Block:

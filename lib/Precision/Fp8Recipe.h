@@ -1,5 +1,5 @@
-// What a recipe of fp8 training quantizes, and how: Transformer Engine's and
-// torchao's. Private to the library.
+// What a recipe of fp8 training quantizes, and how: Transformer Engine's,
+// torchao's and MS-AMP's. Private to the library.
 
 #ifndef ACCEL_LIB_PRECISION_FP8RECIPE_H
 #define ACCEL_LIB_PRECISION_FP8RECIPE_H
@@ -47,7 +47,8 @@ struct Fp8Recipe {
     Mxfp8,
     Tensorwise,
     Rowwise,
-    RowwiseWithGwHp
+    RowwiseWithGwHp,
+    MsAmp ///< of both levels: moments are the optimizer's
   };
   enum class Amax { Max, MostRecent };
 
@@ -58,11 +59,19 @@ struct Fp8Recipe {
   Amax amax = Amax::Max;
   int64_t interval = 1; ///< steps from one scale to the next
   int64_t blocks = 1; ///< equal parts of a batch that have scales of their own
+  /// Parts of a batch whose gradients of weights are rounded before they are
+  /// added up: of as many ranks, which share out each micro-batch.
+  int64_t gradientParts = 1;
   /// The kinds of products that stay in 16 bits.
   llvm::SmallVector<nn::ProductKind> inHighPrecision;
 
   /// Whether scales are states, from the steps before.
   bool isDelayed() const { return kind == Kind::Delayed; }
+  bool isMsAmp() const { return kind == Kind::MsAmp; }
+  /// Whether the scale of a tensor is a state.
+  bool keepsScale(TensorRole role) const {
+    return isDelayed() || (isMsAmp() && role != TensorRole::Weight);
+  }
   /// Whether gradients may have another format than all else.
   bool hasFormats() const {
     return kind == Kind::Delayed || kind == Kind::Current ||

@@ -73,7 +73,11 @@ def QuantizeProductsPass : Pass<"train-quantize-products", "::mlir::ModuleOp"> {
     and `…/amax_history`), which it writes unless it fails. The amax is that of the
     whole batch, so that no layout changes it. `current` and `tensorwise` (Transformer Engine's
     Float8CurrentScaling, torchao's tensorwise): from the tensor itself, of which each of `blocks` equal parts of the
-    batch has its own: what a micro-batch of one rank has.
+    batch has its own: what a micro-batch of one rank has. `msamp_o1` and `msamp_o2` (Peng et al., FP8-LM,
+    arXiv:2310.18313; MS-AMP) differ in the optimizer alone: powers of two, from the tensor itself as in `current` until 16 steps
+    have been seen, then from their amaxes (with `…/amax_counter` as a state more); a step leaves weights as f16 with a scale says
+    them; and the gradient of a weight is rounded to f8E4M3FN, that of each of `gradient-parts` equal parts of the batch, with the
+    scale of the largest of all of them, before the parts are added up.
 
     ```mlir
     %y = nn.matmul %x, %w {nn.product = #nn.product<"fc.weight", fprop>} : (tensor<4x16xbf16>, tensor<16x32xbf16>) -> tensor<4x32xbf16>
@@ -90,7 +94,7 @@ def QuantizeProductsPass : Pass<"train-quantize-products", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::accel::nn::NNDialect"];
   let options = [
-    Option<"recipe", "recipe", "std::string", "\"delayed\"", "delayed, current, block, mxfp8, tensorwise, rowwise or rowwise_with_gw_hp">,
+    Option<"recipe", "recipe", "std::string", "\"delayed\"", "delayed, current, block, mxfp8, tensorwise, rowwise, rowwise_with_gw_hp, msamp_o1 or msamp_o2">,
     Option<"format", "format", "std::string", "\"hybrid\"", "hybrid or e4m3">,
     Option<"margin", "margin", "int64_t", "0", "Delayed scales are 2^margin smaller">,
     Option<"historyLength", "amax-history-len", "int64_t", "1024", "Steps that a delayed scale looks back">,
@@ -98,6 +102,7 @@ def QuantizeProductsPass : Pass<"train-quantize-products", "::mlir::ModuleOp"> {
     Option<"interval", "interval", "int64_t", "1", "Steps from one delayed scale to the next">,
     Option<"overrides", "override-linear-precision", "std::string", "\"false,false,false\"", "Whether fprop, dgrad and wgrad stay in 16 bits">,
     Option<"blocks", "blocks", "int64_t", "1", "Equal parts of a batch that have a current scale each">,
+    Option<"gradientParts", "gradient-parts", "int64_t", "1", "Equal parts of a batch whose gradients MS-AMP rounds before they are added up">,
   ];
 }
 

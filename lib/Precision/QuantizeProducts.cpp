@@ -3,6 +3,7 @@
 #include "DelayedScales.h"
 #include "Passes.h"
 #include "Quantize.h"
+#include "ScaledWeights.h"
 #include "dialects/NN/Chunks.h"
 #include "dialects/NN/Entry.h"
 #include <map>
@@ -110,6 +111,7 @@ private:
   Quantized quantizeTensor(const NNBuilder &build, const Product &product,
                            unsigned operand);
   Value multiply(const NNBuilder &build, const Product &product);
+  Value sumGradients(const NNBuilder &build, Value gradients);
 
   func::FuncOp entry;
   const Fp8Recipe &recipe;
@@ -156,6 +158,8 @@ void EntryQuantizer::findSlots() {
   for (Product &product : products)
     for (unsigned operand : {0, 1}) {
       TensorRole role = product.roles[operand];
+      if (!scales.keeps(role))
+        continue;
       product.slots[operand] = scales.addSlot(
           findBase(product.op->getOperand(operand), role, /*hasParts=*/false),
           product.recipes[operand].format, product.getSite(), role,
@@ -222,7 +226,12 @@ Quantized EntryQuantizer::quantizeTensor(const NNBuilder &build,
   Quantized &known = ofTensors[{base, own.format}];
   if (!known.codes) {
     Value scale;
-    if (recipe.isDelayed()) {
+    int64_t parts = role == TensorRole::Weight ? 1 : recipe.blocks;
+    if (recipe.isMsAmp() && scales.keeps(role)) {
+      scales.measure(build, product.slots[operand], base);
+      scale = scales.getScaleInTime(build, product.slots[operand],
+                                    product.chunk, base, parts);
+    } else if (recipe.isDelayed()) {
       // A weight that two chunks share is measured once, by its owner.
       Value source = base;
       while (auto cut = role == TensorRole::Weight
@@ -232,8 +241,7 @@ Quantized EntryQuantizer::quantizeTensor(const NNBuilder &build,
       scales.measure(build, product.slots[operand], source);
       scale = scales.getScale(build, product.slots[operand], product.chunk);
     } else {
-      Value amax = buildAmax(build, base,
-                             role == TensorRole::Weight ? 1 : recipe.blocks);
+      Value amax = buildAmax(build, base, parts);
       scale = buildScale(build, amax, getLargest(own.format), own.rule);
     }
     known = quantize(build, base, scale, own.format);
@@ -325,9 +333,63 @@ Value EntryQuantizer::multiply(const NNBuilder &build, const Product &product) {
                    ? scaleParts(build, made, operands[operand].inverse)
                    : scaleRows(build, made, operands[operand], operand == 0);
   }
+  if (product.isWgrad() && recipe.isMsAmp())
+    return sumGradients(build, made);
   if (product.isWgrad() && recipe.blocks > 1)
     made = build.sum(made, {0});
   return build.cast(made, result);
+}
+
+/// What ranks send: the gradient that a rank has of its micro-batches is
+/// rounded to f8E4M3FN with the scale of the largest magnitude of all ranks',
+/// so that the sum is one of codes. These are multiples of one number, and few:
+/// it is exact, in whatever order.
+Value EntryQuantizer::sumGradients(const NNBuilder &build, Value gradients) {
+  ArrayRef<int64_t> shape = NNBuilder::typeOf(gradients).getShape();
+  if (recipe.blocks > 1) {
+    // Of a micro-batch the ranks have parts next to each other.
+    SmallVector<int64_t> divided{recipe.blocks / recipe.gradientParts,
+                                 recipe.gradientParts};
+    llvm::append_range(divided, shape.drop_front());
+    gradients = build.sum(build.reshape(gradients, divided), {0});
+  }
+  // Not its terms are rounded.
+  gradients = build.make<nn::CompleteOp>(gradients);
+  gradients.getDefiningOp()->setAttr(
+      nn::kReasonAttr, StringAttr::get(context, recipe.describe()));
+  auto format = Float8E4M3FNType::get(context);
+  Value amax = buildAmax(build, gradients, /*parts=*/1);
+  // One that is not finite fails the step: codes would hide it.
+  Value isUsable = build.isFinite(amax);
+  Value scale = build.select(
+      isUsable, buildScale(build, amax, getLargest(format), ScaleRule::Power2),
+      build.scale(amax, 0));
+  Quantized rounded = quantize(build, gradients, scale, format);
+  Value codes =
+      build.cast(rounded.codes, NNBuilder::typeOf(gradients).getElementType());
+  if (recipe.blocks > 1)
+    codes = build.sum(codes, {0});
+  return scaleParts(build, codes, rounded.inverse);
+}
+
+/// Puts `wide` for what casts and views of `narrow`, the same in fewer bits,
+/// make of it in the type of `wide`.
+static void widenUses(OpBuilder &builder, Value narrow, Value wide) {
+  for (Operation *user : llvm::make_early_inc_range(narrow.getUsers())) {
+    if (isa<nn::CastOp>(user) &&
+        user->getResult(0).getType() == wide.getType()) {
+      user->getResult(0).replaceAllUsesWith(wide);
+      user->erase();
+    } else if (isShapeOnly(user)) {
+      builder.setInsertionPoint(user);
+      Operation *view = builder.clone(*user);
+      view->setOperand(0, wide);
+      view->getResult(0).setType(
+          cast<RankedTensorType>(user->getResult(0).getType())
+              .clone(getElementTypeOrSelf(wide)));
+      widenUses(builder, user->getResult(0), view->getResult(0));
+    }
+  }
 }
 
 LogicalResult EntryQuantizer::run() {
@@ -337,7 +399,15 @@ LogicalResult EntryQuantizer::run() {
   for (const Product &product : products)
     if (failed(check(product)))
       return failure();
-  if (recipe.isDelayed()) {
+  bool isStep = nn::getEntryKind(entry) == nn::EntryKind::step;
+  if (recipe.isMsAmp() && isStep) {
+    llvm::StringSet<> weights;
+    for (const Product &product : products)
+      weights.insert(product.getSite());
+    roundWeights(entry, weights);
+  }
+  bool keepsScales = scales.keeps(TensorRole::Input);
+  if (keepsScales) {
     findSlots();
     if (failed(scales.bind()))
       return failure();
@@ -346,10 +416,17 @@ LogicalResult EntryQuantizer::run() {
     nn::MatmulOp op = product.op;
     OpBuilder builder(op);
     NNBuilder build{builder, op.getLoc()};
-    op.replaceAllUsesWith(multiply(build, product));
+    Value made = multiply(build, product);
+    if (made.getType() != op.getType()) {
+      // A sum of codes has more bits than one of them.
+      widenUses(builder, op.getResult(), made);
+      builder.setInsertionPoint(op);
+      made = build.cast(made, op.getType().getElementType());
+    }
+    op.replaceAllUsesWith(made);
     op.erase();
   }
-  if (recipe.isDelayed() && nn::getEntryKind(entry) == nn::EntryKind::step)
+  if (keepsScales && isStep)
     scales.write();
   return success();
 }
@@ -363,7 +440,7 @@ struct QuantizeProductsPass
     ModuleOp module = getOperation();
     llvm::Expected<Fp8Recipe> parsed =
         parseFp8Recipe({recipe, format, margin, historyLength, amax, interval,
-                        overrides, blocks});
+                        overrides, blocks, gradientParts});
     if (!parsed) {
       module.emitError() << llvm::toString(parsed.takeError());
       return signalPassFailure();

@@ -11,6 +11,8 @@ std::unique_ptr<Optimizer> makeSgd(const Hyperparameters &values);
 std::unique_ptr<Optimizer> makeAdam(const Hyperparameters &values);
 std::unique_ptr<Optimizer> makeAdamW(const Hyperparameters &values);
 std::unique_ptr<Optimizer> makeAdam8bit(const Hyperparameters &values);
+std::unique_ptr<Optimizer> makeAdamFp8(const Hyperparameters &values);
+std::unique_ptr<Optimizer> makeAdamWFp8(const Hyperparameters &values);
 std::unique_ptr<Optimizer> makeAdamax(const Hyperparameters &values);
 std::unique_ptr<Optimizer> makeNAdam(const Hyperparameters &values);
 std::unique_ptr<Optimizer> makeRAdam(const Hyperparameters &values);

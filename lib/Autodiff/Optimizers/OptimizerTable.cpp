@@ -44,6 +44,10 @@ static constexpr Hyperparameter kAdam8bit[] = {
     lr(1e-3), weightDecay(0), betas(0.9, 0.999), eps(1e-8), kLeast8bit};
 static constexpr Hyperparameter kAdamW8bit[] = {
     lr(1e-3), weightDecay(0.01), betas(0.9, 0.999), eps(1e-8), kLeast8bit};
+static constexpr Hyperparameter kAdamFp8[] = {lr(1e-3), weightDecay(0),
+                                              betas(0.9, 0.999), eps(1e-8)};
+static constexpr Hyperparameter kAdamWFp8[] = {lr(1e-3), weightDecay(0.01),
+                                               betas(0.9, 0.999), eps(1e-8)};
 static constexpr Hyperparameter kAdamax[] = {lr(2e-3), weightDecay(0),
                                              betas(0.9, 0.999), eps(1e-8)};
 static constexpr Hyperparameter kNAdam[] = {
@@ -114,7 +118,8 @@ static constexpr Hyperparameter kScheduleFreeAdamW[] = {
     {"weight_lr_power", Type::NonNegative, 2}};
 
 static constexpr StringLiteral kPaper = "the paper's",
-                               kBitsAndBytes = "bitsandbytes'";
+                               kBitsAndBytes = "bitsandbytes'",
+                               kMsAmp = "MS-AMP's";
 
 static constexpr OptimizerKind kKinds[] = {
     {"adamw", kAdamW, makeAdamW},
@@ -133,6 +138,8 @@ static constexpr OptimizerKind kKinds[] = {
     {"radam", kRAdam, makeRAdam},
     {"adamw_8bit", kAdamW8bit, makeAdam8bit, kBitsAndBytes},
     {"adam_8bit", kAdam8bit, makeAdam8bit, kBitsAndBytes},
+    {"adamw_fp8", kAdamWFp8, makeAdamWFp8, kMsAmp},
+    {"adam_fp8", kAdamFp8, makeAdamFp8, kMsAmp},
     {"schedule_free_adamw", kScheduleFreeAdamW, makeScheduleFreeAdamW,
      "schedulefree's"},
 };

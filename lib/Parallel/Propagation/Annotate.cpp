@@ -223,7 +223,10 @@ struct AnnotatePass : impl::AnnotatePassBase<AnnotatePass> {
   /// Gradients are compressed where ranks have terms of them, and nothing else
   /// of the step is shared out.
   LogicalResult checkCompressed(dist::MeshOp mesh, func::FuncOp function) {
-    auto completes = function.getOps<nn::CompleteOp>();
+    // Those that say why are of a recipe of fp8.
+    auto completes = llvm::make_filter_range(
+        function.getOps<nn::CompleteOp>(),
+        [](nn::CompleteOp op) { return !op->hasAttr(nn::kReasonAttr); });
     if (completes.empty())
       return success();
     for (auto axis : mesh.getAxes().getAsRange<dist::AxisAttr>())

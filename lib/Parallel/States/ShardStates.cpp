@@ -220,6 +220,9 @@ struct ShardStatesPass : impl::ShardStatesPassBase<ShardStatesPass> {
     if (countSharers(mesh) == 1)
       return; // one shard is the whole
     WalkResult whole = module.walk([&](nn::CompleteOp op) {
+      // Those that say why round what they complete: in pieces, too.
+      if (op->hasAttr(nn::kReasonAttr))
+        return WalkResult::advance();
       op.emitError() << "comm_hook=power_sgd compresses gradients that all "
                         "ranks need whole, found zero_stage "
                      << stage.getValue();

@@ -112,7 +112,7 @@ func.func @result(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.input = "x"}) {
 
 // -----
 
-// expected-error @below {{unexpected attribute 'nn.entry'; of nn, functions may carry 'nn.entry', casts 'nn.reason', matrix products that and 'nn.product', and products 'nn.mean'}}
+// expected-error @below {{unexpected attribute 'nn.entry'; of nn, functions may carry 'nn.entry', casts and nn.complete 'nn.reason', matrix products that and 'nn.product', and products 'nn.mean'}}
 module attributes {nn.entry} {}
 
 // -----

@@ -110,8 +110,19 @@ Update fuzz::makeUpdate(Random &random) {
   return update;
 }
 
-void fuzz::quantize(Random &random, Update &update) {
+void fuzz::quantize(Random &random, Update &update, int64_t rows) {
   update.mixedPrecision = "fp8";
+  // Drawn of a copy: the recipes of a seed are otherwise what they were.
+  Random more = random;
+  if (more.chance(35)) {
+    // Each row of the batch has a scale at first, whoever has it.
+    update.settings.insert(update.settings.end(),
+                           {update.optimizer == "adamw" ? "fp8.recipe=msamp_o2"
+                                                        : "fp8.recipe=msamp_o1",
+                            "fp8.blocks=" + std::to_string(rows),
+                            "fp8.gradient_parts=1"});
+    return;
+  }
   if (random.chance(70))
     update.settings.insert(
         update.settings.end(),

@@ -37,7 +37,7 @@ Program fuzz::makeProgram(MLIRContext *context, uint64_t seed,
   program.module = model.build();
   program.update = makeUpdate(random);
   if (isQuantized)
-    quantize(more, program.update);
+    quantize(more, program.update, model.rows);
   program.update.batchDims = builder.batchDims;
   program.sizes = {model.rows, model.length};
   program.viaOnnx = random.chance(30) && !writeOnnx(*program.module).empty();

@@ -27,6 +27,9 @@ static constexpr Reason kReasons[] = {
      "is of a single micro-batch, and the update, which runs once for all, "
      "reads it",
      "a loss that is no sum over samples is none over micro-batches", true},
+    {"parts of a batch that is not first",
+     "cannot give [0-9]+ parts of a batch scales of their own",
+     "parts of a batch are parts of the first dimension", false},
     {"too few places to cut",
      "expected at least [0-9]+ places to cut the model",
      "no chunk of a pipeline is empty", false},
