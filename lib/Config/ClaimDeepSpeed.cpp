@@ -2,6 +2,7 @@
 
 #include "lib/Autodiff/UpdateRule.h"
 #include "lib/Config/ClaimFile.h"
+#include "lib/Config/ClaimFp8.h"
 #include "lib/Config/ClaimMuon.h"
 #include "lib/Config/ClaimOffload.h"
 #include "lib/Config/ClaimScaler.h"
@@ -122,13 +123,15 @@ Error Claims::precision() {
     return failAt(old->place, "'bfloat16' is another spelling of 'bf16' at " +
                                   bf16->place.str() +
                                   ", and they contradict each other");
-  if (const Setting *setting = bf16 ? bf16 : old)
+  const Setting *msamp = said("msamp.enabled");
+  bool isFp8 = msamp && msamp->value == "true"; // with bf16 for the rest
+  if (const Setting *setting = bf16 ? bf16 : old; setting && !isFp8)
     ledger.claim("mixed_precision", *setting,
                  setting->value == "true" ? "bf16" : "no");
   if (const Setting *fp16 = said("fp16.enabled"); fp16 && fp16->value == "true")
     ledger.claim("mixed_precision", *fp16, "fp16");
   claimScalerOfDeepSpeed(file, ledger);
-  return Error::success();
+  return claimFp8OfDeepSpeed(file, ledger);
 }
 
 /// DeepSpeed reduces in the one type or, where ranks share sequences, in the

@@ -7,9 +7,6 @@ using namespace llvm;
 using namespace accel::config;
 using Kind = Origin::Kind;
 
-static constexpr StringLiteral kMsamp =
-    "gradients, moments and weights in 8 bits";
-
 namespace {
 /// A key of Transformer Engine's recipe, and the setting that it is.
 struct RecipeKey {
@@ -58,25 +55,30 @@ static Error refuse(const Setting &setting, const Twine &what) {
                                    "' is not supported yet: " + what);
 }
 
+/// Claims MS-AMP's recipe of the level that `level` says, `fallback` where it
+/// is null.
+static void claimMsamp(const Setting &section, const Setting *level,
+                       StringRef fallback, Ledger &ledger) {
+  StringRef own = level ? StringRef(level->value) : fallback;
+  ledger.claim("fp8.recipe", level ? *level : section, "msamp_" + own.lower());
+}
+
 Error accel::config::claimFp8OfAccelerate(File &file, Ledger &ledger) {
   const Setting *backend = said(file, "fp8_config.fp8_backend");
   StringRef kind = backend ? StringRef(backend->value) : "TE";
-  if (kind == "MSAMP") {
-    const Setting *precision = said(file, "mixed_precision");
-    bool isFp8 = precision && precision->value == "fp8";
-    if (isFp8 && !ledger.findSet("fp8.recipe"))
-      return refuse(*backend, kMsamp);
-    // A flag may say fp8: then this is no recipe.
-    ledger.claim("fp8.recipe", *backend, "msamp");
-    return Error::success();
-  }
+  bool isMsamp = kind == "MSAMP";
   bool isTorchao = kind == "AO";
-  if (backend)
+  if (isMsamp) {
+    const Setting *level = said(file, "fp8_config.fp8_opt_level");
+    if (!level) // the questionnaire's
+      level = said(file, "fp8_config.fp8_optimization_level");
+    claimMsamp(*backend, level, "O2", ledger);
+  } else if (backend)
     ledger.claim("fp8.recipe", *backend, isTorchao ? "tensorwise" : "delayed");
   else
     ledger.suggest("fp8.recipe", "delayed", Kind::Default,
                    "Transformer Engine's, where fp8_backend is absent");
-  if (!isTorchao)
+  if (!isTorchao && !isMsamp)
     claimTransformerEngine(file, ledger, "fp8_config.fp8_");
   for (Setting &setting : file.settings) {
     StringRef name = setting.path;
@@ -84,11 +86,12 @@ Error accel::config::claimFp8OfAccelerate(File &file, Ledger &ledger) {
       continue;
     bool isOfTorchao =
         name == "pad_inner_dim" || name == "enable_fsdp_float8_all_gather";
-    if (name == "opt_level" || name == "optimization_level")
-      setting.idle = "read with fp8_backend MSAMP";
-    else if (name != "backend" && isOfTorchao != isTorchao)
-      setting.idle =
-          isOfTorchao ? "read with fp8_backend AO" : "read with fp8_backend TE";
+    StringRef reader = name == "opt_level" || name == "optimization_level"
+                           ? "MSAMP"
+                       : isOfTorchao ? "AO"
+                                     : "TE";
+    if (name != "backend" && reader != kind)
+      setting.idle = ("read with fp8_backend " + reader).str();
   }
   return Error::success();
 }
@@ -105,9 +108,22 @@ Error accel::config::claimFp8OfHandlers(File &file, Ledger &ledger) {
     ledger.claim("fp8.recipe", config ? *config : *section,
                  config ? config->value : "tensorwise");
   }
-  const Setting *msamp = file.firstBelow("MSAMPRecipeKwargs");
-  if (msamp && !ledger.findSet("fp8.recipe"))
-    return refuse(*msamp, kMsamp);
+  if (const Setting *section = file.firstBelow("MSAMPRecipeKwargs"))
+    claimMsamp(*section, said(file, "MSAMPRecipeKwargs.opt_level"), "O2",
+               ledger);
+  return Error::success();
+}
+
+Error accel::config::claimFp8OfDeepSpeed(File &file, Ledger &ledger) {
+  const Setting *enabled = said(file, "msamp.enabled");
+  if (!enabled || enabled->value != "true")
+    return Error::success();
+  if (const Setting *half = said(file, "fp16.enabled");
+      half && half->value == "true")
+    return refuse(*half, "float16 beside 'msamp.enabled', which computes in "
+                         "bfloat16 what it does not in 8 bits");
+  ledger.claim("mixed_precision", *enabled, "fp8");
+  claimMsamp(*enabled, said(file, "msamp.opt_level"), "O1", ledger);
   return Error::success();
 }
 

@@ -28,6 +28,8 @@ static constexpr Key kKeys[] = {
     done("bf16", "%bf16", "{}", "mixed precision"),
     done("bfloat16", "%bf16", "{}",
          "mixed precision (the old spelling of bf16)"),
+    done("msamp", "%msamp", "{}",
+         "linear layers, gradients and moments in 8 bits, as MS-AMP has them"),
     later("amp", "mapping", "{}", "Apex's automatic mixed precision")
         .unless("{}")
         .beware("removed from DeepSpeed"),

@@ -9,7 +9,8 @@ using llvm::StringLiteral;
 
 static constexpr Key kKeys[] = {
     done("fp8_backend", "~TE,MSAMP,AO|null", "TE",
-         "fp8.recipe: delayed of TE, tensorwise of AO")
+         "fp8.recipe: delayed of TE, tensorwise of AO, msamp_o1 or msamp_o2 of "
+         "MSAMP")
         .orSet("fp8.recipe")
         .beware("absent, Accelerate takes AO where it is installed, then TE, "
                 "then MSAMP"),
@@ -38,10 +39,16 @@ static constexpr Key kKeys[] = {
                 "ignores it"),
     done("fp8_use_autocast_during_eval", "flag|null", "false",
          "fp8.use_autocast_during_eval"),
-    noted("fp8_opt_level", "O1,O2,O3|null", "O2",
-          "read with fp8_backend MSAMP, which is refused"),
-    noted("fp8_optimization_level", "O1,O2,O3|null", "O2",
-          "read with fp8_backend MSAMP, which is refused")
+    done("fp8_opt_level", "O1,O2,O3|null", "O2",
+         "fp8.recipe msamp_o1 or msamp_o2, with fp8_backend MSAMP (O3 keeps "
+         "weights in f8E4M3FN beside masters in float16)")
+        .only("O1|O2|null")
+        .orSet("fp8.recipe"),
+    done("fp8_optimization_level", "O1,O2,O3|null", "O2",
+         "fp8.recipe msamp_o1 or msamp_o2, with fp8_backend MSAMP (O3 keeps "
+         "weights in f8E4M3FN beside masters in float16)")
+        .only("O1|O2|null")
+        .orSet("fp8.recipe")
         .beware("the questionnaire's spelling: nothing reads it"),
     noted("fp8_enable_fsdp_float8_all_gather", "flag|null", "true",
           "a weight is quantized before it is gathered where that is less to "
@@ -85,7 +92,23 @@ static constexpr Key kTorchao[] = {
 };
 
 static constexpr Key kMsamp[] = {
-    noted("opt_level", "O1,O2,O3|null", "O2", "the section is refused"),
+    done("opt_level", "O1,O2,O3|null", "O2",
+         "fp8.recipe msamp_o1 or msamp_o2 (O3 keeps weights in f8E4M3FN beside "
+         "masters in float16)")
+        .only("O1|O2|null")
+        .orSet("fp8.recipe"),
+};
+
+/// What MS-AMP reads of a DeepSpeed JSON.
+static constexpr Key kOfDeepSpeed[] = {
+    done("enabled", "bool", "false", "mixed_precision fp8"),
+    done("opt_level", "O1,O2,O3", "O1",
+         "fp8.recipe msamp_o1 or msamp_o2 (O3 keeps weights in f8E4M3FN beside "
+         "masters in float16)")
+        .only("O1|O2")
+        .orSet("fp8.recipe"),
+    done("use_te", "bool", "false", "whose layers are quantized: MS-AMP's own")
+        .only("false"),
 };
 
 const Section accel::config::kFp8Section = {
@@ -96,3 +119,5 @@ const Section accel::config::kTorchaoSection = {
     "AORecipeKwargs", "Accelerate: AORecipeKwargs", "", kTorchao};
 const Section accel::config::kMsampSection = {
     "MSAMPRecipeKwargs", "Accelerate: MSAMPRecipeKwargs", "", kMsamp};
+const Section accel::config::kDeepSpeedMsampSection = {
+    "msamp", "DeepSpeed: msamp", "", kOfDeepSpeed};

@@ -104,6 +104,7 @@ void Resolver::setFp8Idle() {
         (path.starts_with("fp8_config.") || path.starts_with("--fp8-") ||
          path.starts_with("TERecipeKwargs.") ||
          path.starts_with("AORecipeKwargs.") ||
+         path.starts_with("MSAMPRecipeKwargs.") ||
          is_contained({"--no-fp8-wgrad", "--disable-fp8-wgrad",
                        "--first-last-layers-bf16"},
                       path)))

@@ -128,8 +128,8 @@ const Section *sectionOf(const Key &key);
 // The sections, each in a file of its own.
 extern const Section kAccelerateSection, kSageMakerSection, kDynamoSection,
     kMpirunSection, kFsdpSection, kParallelismSection, kFp8Section,
-    kTransformerEngineSection, kTorchaoSection, kMsampSection, kMegatronSection,
-    kPluginSection;
+    kTransformerEngineSection, kTorchaoSection, kMsampSection,
+    kDeepSpeedMsampSection, kMegatronSection, kPluginSection;
 extern const Section kHandlersSection, kGradScalerSection, kAutocastSection,
     kDdpSection, kPowerSGDSection, kInitGroupSection, kMegatronArgumentsSection,
     kMegatronTrainingSection, kMegatronModelSection, kMegatronKernelsSection,

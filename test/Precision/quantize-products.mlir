@@ -4,10 +4,11 @@
 // RUN: acc-opt %s --train-quantize-products="recipe=current blocks=2" | FileCheck %s --check-prefix=CURRENT
 // RUN: acc-opt %s --train-quantize-products="recipe=rowwise_with_gw_hp" | FileCheck %s --check-prefix=ROWS
 // RUN: acc-opt %s --train-quantize-products="recipe=mxfp8" | FileCheck %s --check-prefix=BLOCKS
+// RUN: acc-opt %s --train-quantize-products="recipe=msamp_o2 blocks=4 gradient-parts=2" | FileCheck %s --check-prefix=MSAMP
 // RUN: not acc-opt %s --train-quantize-products="recipe=current blocks=3" 2>&1 | FileCheck %s --check-prefix=PARTS
 // PARTS: error: cannot give 3 parts of a batch scales of their own: expected the batch first, in a multiple of as many rows, in what the linear layer 'w' multiplies, found 'tensor<4x16xbf16>' and 'tensor<32x16xbf16>'; use --set fp8.recipe=delayed
 // RUN: not acc-opt %s --train-quantize-products="recipe=nvfp2" 2>&1 | FileCheck %s --check-prefix=RECIPE
-// RECIPE: error: expected delayed, current, block, mxfp8, tensorwise, rowwise or rowwise_with_gw_hp as 'fp8.recipe', found 'nvfp2'
+// RECIPE: error: expected delayed, current, block, mxfp8, tensorwise, rowwise, rowwise_with_gw_hp, msamp_o1 or msamp_o2 as 'fp8.recipe', found 'nvfp2'
 // RUN: not acc-opt %s --train-quantize-products="format=e5m2" 2>&1 | FileCheck %s --check-prefix=E5M2
 // E5M2: error: expected hybrid or e4m3 as 'fp8.format', found 'e5m2': numbers with two bits behind the point train no model
 // RUN: not acc-opt %s --train-quantize-products="amax-history-len=0" 2>&1 | FileCheck %s --check-prefix=LENGTH
@@ -49,6 +50,23 @@
 // CURRENT-NEXT: nn.reduce max %{{.*}} dims [1] : (tensor<2x2xf32>) -> tensor<2xf32>
 // CURRENT: nn.matmul {{.*}}wgrad{{.*}} : (tensor<2x2x32xf8E5M2>, tensor<2x2x16xf8E4M3FN>) -> tensor<2x32x16xf32>
 // CURRENT: nn.reduce sum %{{.*}} dims [0] : (tensor<2x32x16xf32>) -> tensor<32x16xf32>
+
+// MS-AMP: each part of the batch has a scale of its own until the counter is at 16; the gradients of the two
+// ranks are rounded with one scale before they are added up, and so is the weight, to 16 bits.
+// MSAMP: nn.state quantizer @"fp8/w/input/amax_history" : tensor<16xf32>
+// MSAMP: nn.state quantizer @"fp8/w/input/amax_counter" : tensor<i64> = dense<0>
+// MSAMP-NOT: fp8/w/weight
+// MSAMP: nn.compare lt %{{.*}}, %{{.*}} : tensor<i64>
+// MSAMP: %[[IN:.*]] = nn.floor_power2 %{{.*}} : tensor<4xf32>
+// MSAMP: nn.select %{{.*}}, %[[IN]], %{{.*}} : tensor<4xf32>
+// MSAMP: nn.matmul {{.*}}wgrad{{.*}} -> tensor<4x32x16xf32>
+// MSAMP: nn.reduce sum %{{.*}} dims [0] : (tensor<2x2x32x16xf32>) -> tensor<2x32x16xf32>
+// MSAMP-NEXT: %[[SUM:.*]] = nn.complete %{{.*}} {nn.reason = "fp8 MS-AMP: {{.*}}"} : tensor<2x32x16xf32>
+// MSAMP: %[[CODES:.*]] = nn.cast %{{.*}} {saturate} : (tensor<2x32x16xf32>) -> tensor<2x32x16xf8E4M3FN>
+// MSAMP: nn.reduce sum %{{.*}} dims [0] : (tensor<2x32x16xf32>) -> tensor<32x16xf32>
+// In more than the 16 bits of a product's result.
+// MSAMP: nn.gradient %{{.*}} of @w : tensor<32x16xf32>
+// MSAMP: nn.cast %{{.*}} {saturate} : (tensor<32x16xf32>) -> tensor<32x16xf16>
 
 // ROWS: nn.reduce max %{{.*}} dims [1] : (tensor<4x16xf32>) -> tensor<4xf32>
 // ROWS: nn.floor_power2
