@@ -55,14 +55,6 @@ private:
 };
 } // namespace
 
-/// Of a name: Fowler, Noll and Vo's hash, FNV-1a.
-static uint64_t hashName(StringRef name) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (unsigned char byte : name.bytes())
-    hash = (hash ^ byte) * 0x100000001b3;
-  return hash;
-}
-
 /// What random numbers go on by, and what says whether states change.
 LogicalResult Factorer::findCounter() {
   for (BlockArgument argument : step.getArguments()) {

@@ -15,6 +15,13 @@ static uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+uint64_t autodiff::hashName(StringRef name) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (unsigned char byte : name.bytes())
+    hash = (hash ^ byte) * 0x100000001b3;
+  return hash;
+}
+
 Value autodiff::buildRandomKey(const NNBuilder &build, Value calls,
                                int64_t seed, uint64_t site) {
   uint64_t base = mix(mix(seed) ^ site);

@@ -8,6 +8,10 @@
 
 namespace accel::autodiff {
 
+/// A site's number where a name is what it has: Fowler, Noll and Vo's hash,
+/// FNV-1a.
+uint64_t hashName(llvm::StringRef name);
+
 /// The key of what one site draws in one step; `calls` is the number of those
 /// before it, skipped ones among them.
 mlir::Value buildRandomKey(const NNBuilder &build, mlir::Value calls,

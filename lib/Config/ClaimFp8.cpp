@@ -129,6 +129,16 @@ Error accel::config::claimFp8OfDeepSpeed(File &file, Ledger &ledger) {
 
 Error accel::config::claimFp8OfMegatron(File &file, Ledger &ledger) {
   const Setting *format = said(file, "--fp8-format");
+  if (const Setting *fp4 = said(file, "--fp4-format")) {
+    if (format)
+      return failAt(fp4->place,
+                    "expected one of --fp8-format and --fp4-format, "
+                    "found both");
+    const Setting *recipe = said(file, "--fp4-recipe");
+    ledger.claim("mixed_precision", *fp4, "fp8");
+    ledger.claim("fp8.recipe", recipe ? *recipe : *fp4, "nvfp4");
+    return Error::success();
+  }
   if (!format)
     return Error::success();
   ledger.claim("mixed_precision", *format, "fp8");

@@ -390,7 +390,7 @@ Error Claims::schedule() {
 Error accel::config::claimMegatron(File &file, Ledger &ledger, Layout &layout) {
   claimRows(file, ledger, [](const Setting &) { return true; });
   // Which computes in bfloat16 where it does not in fp8.
-  bool isFp8 = file.get("--fp8-format") != nullptr;
+  bool isFp8 = file.get("--fp8-format") || file.get("--fp4-format");
   if (Error error = claimFp8OfMegatron(file, ledger))
     return error;
   if (const Setting *bf16 = file.get("--bf16"); bf16 && !isFp8)

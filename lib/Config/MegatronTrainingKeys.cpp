@@ -31,7 +31,6 @@ static constexpr Key kKeys[] = {
         .unless("false"),
     later("--use-kitchen-attention", "switch", "false", "quantised attention")
         .unless("false"),
-    later("--fp4-format", "e2m1", "null", "mixed precision in fp4"),
     later("--moe-router-enable-expert-bias", "switch", "false",
           "a bias of the router that moves without a gradient")
         .unless("false"),
@@ -230,7 +229,12 @@ static constexpr Key kKeys[] = {
           "read with --first-last-layers-bf16"),
     noted("--kitchen-attention-backend", "sdpa,fa", "sdpa",
           "read with --use-kitchen-attention"),
-    noted("--fp4-recipe", "nvfp4,custom", "nvfp4", "read with --fp4-format"),
+    done("--fp4-format", "e2m1", "null",
+         "mixed_precision fp8, fp8.recipe nvfp4"),
+    done("--fp4-recipe", "nvfp4,custom", "nvfp4",
+         "fp8.recipe; read with --fp4-format")
+        .only("nvfp4")
+        .orSet("fp8.recipe"),
     noted("--fp4-quantizer-factory", "string", "null",
           "read with --fp4-format"),
     noted("--moe-router-padding-for-quantization", "switch", "false",

@@ -114,11 +114,12 @@ static constexpr NamedSetting kSettings[] = {
            "that logits are never there at once"),
     ofLayout("mixed_precision", "no,bf16,fp16,fp8"),
     ofPass("fp8.recipe",
-           "delayed,current,block,mxfp8,tensorwise,rowwise,rowwise_with_gw_hp,"
-           "msamp_o1,msamp_o2",
+           "delayed,current,block,mxfp8,nvfp4,tensorwise,rowwise,"
+           "rowwise_with_gw_hp,msamp_o1,msamp_o2",
            "where the scales of fp8 come from, and what shares one: "
-           "Transformer Engine's recipes delayed, current, block and mxfp8, or "
-           "torchao's tensorwise and rowwise, or MS-AMP's levels O1 and O2"),
+           "Transformer Engine's recipes delayed, current, block, mxfp8 and "
+           "nvfp4 (numbers of four bits), or torchao's tensorwise and rowwise, "
+           "or MS-AMP's levels O1 and O2"),
     ofPass("fp8.format", "hybrid,e4m3",
            "the format of gradients: f8E5M2, or that of all else"),
     ofPass("fp8.margin", "int",
@@ -139,6 +140,18 @@ static constexpr NamedSetting kSettings[] = {
            "equal parts of a batch whose gradients of weights MS-AMP's recipes "
            "round before they are added up; as many as ranks share the batch, "
            "unless given"),
+    ofPass("fp8.power_2_scale", "bool",
+           "scales are powers of two: true of block, rowwise and "
+           "rowwise_with_gw_hp, false of current and tensorwise unless given"),
+    ofPass("fp8.random_hadamard_transform", "bool",
+           "nvfp4 rotates what a weight's gradient is made of, 16 numbers at a "
+           "time; true unless given"),
+    ofPass("fp8.stochastic_rounding", "bool",
+           "nvfp4 rounds gradients up or down by chance, the same in every "
+           "layout; true unless given"),
+    ofPass("fp8.fp4_2d_quantization", "bool",
+           "nvfp4 gives blocks of 16 x 16 of weights a scale, not of 1 x 16; "
+           "true unless given"),
     ofPass("fp8.only", "name",
            "glob patterns, separated by ',': weights of the linear layers that "
            "are computed in fp8"),

@@ -28,7 +28,9 @@ getQuantizeOptions(const PhaseOptions &options) {
   precision::QuantizeProductsPassOptions quantize = options.fp8.quantize;
   if (quantize.blocks == 0)
     quantize.blocks =
-        quantize.recipe == "delayed" ? 1 : countBatchParts(options).value_or(1);
+        quantize.recipe == "delayed" || quantize.recipe == "rowwise_with_gw_hp"
+            ? 1
+            : countBatchParts(options).value_or(1);
   // What is sent is of a rank.
   if (quantize.gradientParts == 0)
     quantize.gradientParts =

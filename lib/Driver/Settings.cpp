@@ -180,10 +180,9 @@ static constexpr Row kRows[] = {
      }},
     {"fp8.recipe",
      [](PhaseOptions &o) -> Into {
-       return {
-           o.fp8.quantize.recipe,
-           "delayed,current,block,mxfp8,tensorwise,rowwise,rowwise_with_gw_hp,"
-           "msamp_o1,msamp_o2"};
+       return {o.fp8.quantize.recipe,
+               "delayed,current,block,mxfp8,nvfp4,tensorwise,rowwise,"
+               "rowwise_with_gw_hp,msamp_o1,msamp_o2"};
      }},
     {"fp8.format",
      [](PhaseOptions &o) -> Into {
@@ -207,6 +206,16 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into { return o.fp8.quantize.blocks; }},
     {"fp8.gradient_parts",
      [](PhaseOptions &o) -> Into { return o.fp8.quantize.gradientParts; }},
+    {"fp8.power_2_scale",
+     [](PhaseOptions &o) -> Into {
+       return {o.fp8.quantize.power2, "true,false"};
+     }},
+    {"fp8.random_hadamard_transform",
+     [](PhaseOptions &o) -> Into { return o.fp8.quantize.hadamard; }},
+    {"fp8.stochastic_rounding",
+     [](PhaseOptions &o) -> Into { return o.fp8.quantize.stochastic; }},
+    {"fp8.fp4_2d_quantization",
+     [](PhaseOptions &o) -> Into { return o.fp8.quantize.tiles; }},
     {"fp8.only", [](PhaseOptions &o) -> Into { return o.fp8.tag.only; }},
     {"fp8.skip", [](PhaseOptions &o) -> Into { return o.fp8.tag.skip; }},
     {"fp8.skip_first_last",
@@ -325,10 +334,20 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
   };
   if (name.starts_with("fp8.") && options.train.mixedPrecision != "fp8")
     return refuse("expected '--mixed-precision=fp8' with '" + name + "'");
-  if (name == "fp8.blocks" && options.fp8.quantize.recipe == "delayed")
+  const std::string &recipe = options.fp8.quantize.recipe;
+  if (name == "fp8.blocks" && recipe == "delayed")
     return refuse("expected 'fp8.recipe=current' (or tensorwise) with "
                   "'fp8.blocks', found 'delayed', whose scales are those of "
                   "the whole batch");
+  if (name == "fp8.blocks" && recipe == "rowwise_with_gw_hp")
+    return refuse("expected 'fp8.recipe=current' (or tensorwise, rowwise) with "
+                  "'fp8.blocks', found 'rowwise_with_gw_hp', whose scales are "
+                  "those of single rows and of weights");
+  if (recipe != "nvfp4" &&
+      (name == "fp8.random_hadamard_transform" ||
+       name == "fp8.stochastic_rounding" || name == "fp8.fp4_2d_quantization"))
+    return refuse("expected 'fp8.recipe=nvfp4' with '" + name + "', found '" +
+                  recipe + "'");
   if ((name == "offload.buffer_count" || name == "offload.tile") &&
       !isAny("host") && !isAny("nvme"))
     return refuse("expected 'offload.optimizer=cpu' or "

@@ -34,6 +34,31 @@ static llvm::Error readOverrides(StringRef text, Fp8Recipe &recipe) {
               text + "'");
 }
 
+/// What is said of scales and of NVFP4 alone.
+static llvm::Error readScales(const QuantizeProductsPassOptions &options,
+                              Fp8Recipe &recipe) {
+  if (!options.power2.empty()) {
+    if (options.power2 != "true" && options.power2 != "false")
+      return fail("expected true or false as 'fp8.power_2_scale', found '" +
+                  options.power2 + "'");
+    if (!recipe.asksForPower2())
+      return fail("expected 'fp8.recipe=current' (or block, tensorwise, "
+                  "rowwise) with 'fp8.power_2_scale', found " +
+                  options.recipe);
+    recipe.hasPower2 = options.power2 == "true";
+  }
+  recipe.isRotated = options.hadamard;
+  recipe.isStochastic = options.stochastic;
+  recipe.hasTiles = options.tiles;
+  bool isSaid = !options.hadamard || !options.stochastic || !options.tiles;
+  if (isSaid && recipe.kind != Fp8Recipe::Kind::Nvfp4)
+    return fail("expected 'fp8.recipe=nvfp4' with "
+                "'fp8.random_hadamard_transform', 'fp8.stochastic_rounding' or "
+                "'fp8.fp4_2d_quantization', found " +
+                options.recipe);
+  return llvm::Error::success();
+}
+
 llvm::Expected<Fp8Recipe>
 precision::parseFp8Recipe(const QuantizeProductsPassOptions &options) {
   const QuantizeProductsPassOptions defaults;
@@ -47,11 +72,12 @@ precision::parseFp8Recipe(const QuantizeProductsPassOptions &options) {
                   .Case("rowwise", Fp8Recipe::Kind::Rowwise)
                   .Case("rowwise_with_gw_hp", Fp8Recipe::Kind::RowwiseWithGwHp)
                   .Cases({"msamp_o1", "msamp_o2"}, Fp8Recipe::Kind::MsAmp)
+                  .Case("nvfp4", Fp8Recipe::Kind::Nvfp4)
                   .Default(std::nullopt);
   if (!kind)
-    return fail("expected delayed, current, block, mxfp8, tensorwise, rowwise, "
-                "rowwise_with_gw_hp, msamp_o1 or msamp_o2 as 'fp8.recipe', "
-                "found '" +
+    return fail("expected delayed, current, block, mxfp8, nvfp4, tensorwise, "
+                "rowwise, rowwise_with_gw_hp, msamp_o1 or msamp_o2 as "
+                "'fp8.recipe', found '" +
                 options.recipe + "'");
   recipe.kind = *kind;
   if (options.format != "hybrid" && options.format != "e4m3")
@@ -96,7 +122,9 @@ precision::parseFp8Recipe(const QuantizeProductsPassOptions &options) {
   if (options.format != defaults.format && !recipe.hasFormats())
     return fail("expected 'fp8.recipe=delayed' (or current, tensorwise) with "
                 "'fp8.format', found " +
-                options.recipe + ", whose numbers are all f8E4M3FN");
+                options.recipe + ", whose numbers are all of one format");
+  if (llvm::Error error = readScales(options, recipe))
+    return std::move(error);
   if (options.blocks < 1)
     return fail("expected at least one part of a batch, found " +
                 Twine(options.blocks));
@@ -116,6 +144,10 @@ precision::parseFp8Recipe(const QuantizeProductsPassOptions &options) {
     return fail("expected 'fp8.recipe=msamp_o1' or msamp_o2 with "
                 "'fp8.gradient_parts', found " +
                 options.recipe);
+  if (options.blocks != 1 && !recipe.hasParts())
+    return fail("expected 'fp8.recipe=current' (or another whose scales are of "
+                "parts of a batch) with " +
+                Twine(options.blocks) + " parts, found " + options.recipe);
   if (llvm::Error error = readOverrides(options.overrides, recipe))
     return std::move(error);
   return recipe;
@@ -141,26 +173,42 @@ OperandRecipe Fp8Recipe::choose(MLIRContext *context, nn::ProductKind product,
                  int64_t block = 0) {
     return OperandRecipe{cast<FloatType>(format), granularity, rule, block};
   };
+  auto choose = [&](bool byRecipe, ScaleRule power2, ScaleRule other) {
+    return hasPower2.value_or(byRecipe) ? power2 : other;
+  };
+  ScaleRule ofTensors =
+      choose(false, ScaleRule::BoundedPower2, ScaleRule::Bounded);
+  ScaleRule ofRows = choose(true, ScaleRule::BoundedPower2, ScaleRule::Bounded);
   bool isWeight = role == TensorRole::Weight;
   switch (kind) {
   case Kind::Delayed:
   case Kind::Current:
-    return make(ofGradients, Granularity::Tensor, ScaleRule::Exact);
+    return make(ofGradients, Granularity::Tensor,
+                choose(false, ScaleRule::Power2, ScaleRule::Exact));
   case Kind::MsAmp:
     return make(ofGradients, Granularity::Tensor, ScaleRule::Power2);
   case Kind::Tensorwise:
-    return make(ofGradients, Granularity::Tensor, ScaleRule::Bounded);
+    return make(ofGradients, Granularity::Tensor, ofTensors);
   case Kind::Block:
     return make(ofValues, isWeight ? Granularity::Tile : Granularity::Block,
-                ScaleRule::Power2, 128);
+                choose(true, ScaleRule::Power2, ScaleRule::Exact), 128);
   case Kind::Mxfp8:
     return make(ofValues, Granularity::Block, ScaleRule::SharedExponent, 32);
   case Kind::RowwiseWithGwHp:
     if (isWeight && product == nn::ProductKind::dgrad)
-      return make(ofValues, Granularity::Tensor, ScaleRule::BoundedPower2);
+      return make(ofValues, Granularity::Tensor, ofRows);
     [[fallthrough]];
   case Kind::Rowwise:
-    return make(ofValues, Granularity::Row, ScaleRule::BoundedPower2);
+    return make(ofValues, Granularity::Row, ofRows);
+  case Kind::Nvfp4: {
+    bool isTile = isWeight && hasTiles;
+    OperandRecipe own =
+        make(ofValues, isTile ? Granularity::Tile : Granularity::Block,
+             ScaleRule::TwoLevels, 16);
+    own.isRotated = isRotated && product == nn::ProductKind::wgrad;
+    own.isStochastic = isStochastic && role == TensorRole::Gradient;
+    return own;
+  }
   }
   llvm_unreachable("a recipe");
 }
@@ -176,9 +224,14 @@ StringRef Fp8Recipe::describe() const {
   case Kind::Tensorwise:
     return "fp8 tensorwise: scales of tensors";
   case Kind::Block:
-    return "fp8 block: f8E4M3FN, scales of 1 x 128 or 128 x 128";
+    return "fp8 block: f8E4M3FN, scales of 1 x 128 or 128 x 128; multiplied as "
+           "what codes stand for";
   case Kind::Mxfp8:
-    return "fp8 mxfp8: f8E4M3FN, powers of two of 32";
+    return "fp8 mxfp8: f8E4M3FN, powers of two of 32; multiplied as what codes "
+           "stand for";
+  case Kind::Nvfp4:
+    return "fp8 nvfp4: E2M1, scales of 16 and of tensors; multiplied as what "
+           "codes stand for";
   case Kind::Rowwise:
   case Kind::RowwiseWithGwHp:
     return "fp8 rowwise: scales of rows";

@@ -28,6 +28,7 @@ enum class ScaleRule {
   Bounded,        ///< torchao's
   BoundedPower2,  ///< the power of two below that
   SharedExponent, ///< that of OCP's microscaling formats: an f8E8M0FNU
+  TwoLevels,      ///< NVFP4's: an f8E4M3FN, times one of the whole tensor
 };
 
 /// How one operand of one product is quantized.
@@ -36,6 +37,18 @@ struct OperandRecipe {
   Granularity granularity = Granularity::Tensor;
   ScaleRule rule = ScaleRule::Exact;
   int64_t block = 0;
+  bool isRotated = false;    ///< by a random Hadamard transform of each block
+  bool isStochastic = false; ///< rounded up or down by chance
+
+  /// Whether one number is made of all of a tensor, or of a part's.
+  bool isOfTensor() const {
+    return granularity == Granularity::Tensor || rule == ScaleRule::TwoLevels;
+  }
+  /// Whether what is multiplied is what codes stand for, not codes.
+  bool isOfBlocks() const {
+    return granularity == Granularity::Block ||
+           granularity == Granularity::Tile;
+  }
 };
 
 /// The numbers of a recipe. The defaults are those of Transformer Engine 2.
@@ -48,7 +61,8 @@ struct Fp8Recipe {
     Tensorwise,
     Rowwise,
     RowwiseWithGwHp,
-    MsAmp ///< of both levels: moments are the optimizer's
+    MsAmp, ///< of both levels: moments are the optimizer's
+    Nvfp4
   };
   enum class Amax { Max, MostRecent };
 
@@ -62,6 +76,11 @@ struct Fp8Recipe {
   /// Parts of a batch whose gradients of weights are rounded before they are
   /// added up: of as many ranks, which share out each micro-batch.
   int64_t gradientParts = 1;
+  /// Whether scales are powers of two; none: as the recipe has it.
+  std::optional<bool> hasPower2;
+  // Of NVFP4: a transform of what a weight's gradient is made of, gradients
+  // rounded by chance, and weights in blocks of 16 x 16.
+  bool isRotated = true, isStochastic = true, hasTiles = true;
   /// The kinds of products that stay in 16 bits.
   llvm::SmallVector<nn::ProductKind> inHighPrecision;
 
@@ -76,6 +95,16 @@ struct Fp8Recipe {
   bool hasFormats() const {
     return kind == Kind::Delayed || kind == Kind::Current ||
            kind == Kind::Tensorwise;
+  }
+  /// Whether parts of a batch have scales of their own. Those of rows do not
+  /// say so unless they are summed over, as in the gradient of a weight.
+  bool hasParts() const {
+    return kind != Kind::Delayed && kind != Kind::RowwiseWithGwHp;
+  }
+  /// Whether a recipe leaves open if scales are powers of two.
+  bool asksForPower2() const {
+    return kind != Kind::Delayed && kind != Kind::Mxfp8 &&
+           kind != Kind::Nvfp4 && kind != Kind::MsAmp;
   }
   bool quantizes(nn::ProductKind product) const {
     return !llvm::is_contained(inHighPrecision, product) &&

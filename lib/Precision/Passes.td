@@ -78,6 +78,9 @@ def QuantizeProductsPass : Pass<"train-quantize-products", "::mlir::ModuleOp"> {
     have been seen, then from their amaxes (with `…/amax_counter` as a state more); a step leaves weights as f16 with a scale says
     them; and the gradient of a weight is rounded to f8E4M3FN, that of each of `gradient-parts` equal parts of the batch, with the
     scale of the largest of all of them, before the parts are added up.
+    `nvfp4` (arXiv:2509.25149) rounds to
+    E2M1 with a scale for 16 elements and one for the tensor, gradients up or down by numbers that are
+    functions of the seed, the layer, the call and the coordinates, as those of dropout are.
 
     ```mlir
     %y = nn.matmul %x, %w {nn.product = #nn.product<"fc.weight", fprop>} : (tensor<4x16xbf16>, tensor<16x32xbf16>) -> tensor<4x32xbf16>
@@ -94,7 +97,7 @@ def QuantizeProductsPass : Pass<"train-quantize-products", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::accel::nn::NNDialect"];
   let options = [
-    Option<"recipe", "recipe", "std::string", "\"delayed\"", "delayed, current, block, mxfp8, tensorwise, rowwise, rowwise_with_gw_hp, msamp_o1 or msamp_o2">,
+    Option<"recipe", "recipe", "std::string", "\"delayed\"", "delayed, current, block, mxfp8, nvfp4, tensorwise, rowwise, rowwise_with_gw_hp, msamp_o1 or msamp_o2">,
     Option<"format", "format", "std::string", "\"hybrid\"", "hybrid or e4m3">,
     Option<"margin", "margin", "int64_t", "0", "Delayed scales are 2^margin smaller">,
     Option<"historyLength", "amax-history-len", "int64_t", "1024", "Steps that a delayed scale looks back">,
@@ -103,6 +106,10 @@ def QuantizeProductsPass : Pass<"train-quantize-products", "::mlir::ModuleOp"> {
     Option<"overrides", "override-linear-precision", "std::string", "\"false,false,false\"", "Whether fprop, dgrad and wgrad stay in 16 bits">,
     Option<"blocks", "blocks", "int64_t", "1", "Equal parts of a batch that have a current scale each">,
     Option<"gradientParts", "gradient-parts", "int64_t", "1", "Equal parts of a batch whose gradients MS-AMP rounds before they are added up">,
+    Option<"power2", "power-2-scale", "std::string", "\"\"", "true or false: whether scales are powers of two; none: as the recipe has it">,
+    Option<"hadamard", "random-hadamard-transform", "bool", "true", "NVFP4 rotates what a weight's gradient is made of">,
+    Option<"stochastic", "stochastic-rounding", "bool", "true", "NVFP4 rounds gradients up or down by chance">,
+    Option<"tiles", "fp4-2d-quantization", "bool", "true", "NVFP4 gives blocks of 16 x 16 of weights a scale, not of 1 x 16">,
   ];
 }
 

@@ -9,7 +9,7 @@ using namespace accel;
 using namespace accel::precision;
 using autodiff::NNBuilder;
 
-static Value widen(const NNBuilder &build, Value value) {
+Value precision::widen(const NNBuilder &build, Value value) {
   return NNBuilder::typeOf(value).getElementType().isF64()
              ? value
              : build.cast(value, build.builder.getF32Type());
@@ -102,6 +102,8 @@ Value precision::buildScale(const NNBuilder &build, Value amax, double largest,
         buildBoundedScale(build, amax, largest));
   case ScaleRule::SharedExponent:
     return buildSharedExponent(build, amax, largest);
+  case ScaleRule::TwoLevels:
+    break; // roundToNvfp4
   }
   llvm_unreachable("a rule");
 }
@@ -176,6 +178,37 @@ static Value sliceTo(const NNBuilder &build, Value value,
   return build.make<nn::SliceOp>(value, starts, shape, steps);
 }
 
+Blocks precision::splitBlocks(const NNBuilder &build, Value value,
+                              ArrayRef<int64_t> dims, int64_t size) {
+  Value padded = pad(build, value, dims, size);
+  Blocks blocks;
+  SmallVector<int64_t> split;
+  blocks.padded.assign(NNBuilder::typeOf(padded).getShape().begin(),
+                       NNBuilder::typeOf(padded).getShape().end());
+  for (auto [dim, each] : llvm::enumerate(blocks.padded)) {
+    if (!llvm::is_contained(dims, int64_t(dim))) {
+      split.push_back(each);
+      continue;
+    }
+    split.push_back(each / size);
+    blocks.shared.push_back(split.size());
+    split.push_back(size);
+  }
+  blocks.values = build.reshape(padded, split);
+  return blocks;
+}
+
+Value precision::buildBlockAmax(const NNBuilder &build, const Blocks &blocks) {
+  return build.cast(
+      maxOver(build, build.make<nn::AbsOp>(blocks.values), blocks.shared),
+      build.builder.getF32Type());
+}
+
+Value precision::joinBlocks(const NNBuilder &build, Value values,
+                            const Blocks &blocks, ArrayRef<int64_t> shape) {
+  return sliceTo(build, build.reshape(values, blocks.padded), shape);
+}
+
 Value precision::roundBlocks(const NNBuilder &build, Value value, int64_t dim,
                              const OperandRecipe &recipe) {
   Value wide = widen(build, value);
@@ -184,32 +217,19 @@ Value precision::roundBlocks(const NNBuilder &build, Value value, int64_t dim,
   SmallVector<int64_t> dims{dim};
   if (recipe.granularity == Granularity::Tile)
     dims = {rank - 2, rank - 1};
-  Value padded = pad(build, wide, dims, recipe.block);
-  // Each of `dims` becomes two, the second of which shares a scale.
-  ArrayRef<int64_t> shape = NNBuilder::typeOf(padded).getShape();
-  SmallVector<int64_t> split, shared;
-  for (auto [each, size] : llvm::enumerate(shape)) {
-    if (!llvm::is_contained(dims, int64_t(each))) {
-      split.push_back(size);
-      continue;
-    }
-    split.push_back(size / recipe.block);
-    shared.push_back(split.size());
-    split.push_back(recipe.block);
-  }
-  Value parts = build.reshape(padded, split);
-  Value amax = build.cast(maxOver(build, build.make<nn::AbsOp>(parts), shared),
-                          build.builder.getF32Type());
-  Value scale = buildScale(build, amax, getLargest(recipe.format), recipe.rule);
+  Blocks blocks = splitBlocks(build, wide, dims, recipe.block);
+  ArrayRef<int64_t> split = NNBuilder::typeOf(blocks.values).getShape();
+  Value scale = buildScale(build, buildBlockAmax(build, blocks),
+                           getLargest(recipe.format), recipe.rule);
   Value inverse = build.div(build.splat(1, scale), scale);
   auto spread = [&](Value numbers) {
-    return build.expand(build.cast(numbers, type.getElementType()), shared,
-                        split);
+    return build.expand(build.cast(numbers, type.getElementType()),
+                        blocks.shared, split);
   };
   Value codes = build.make<nn::CastOp>(
       RankedTensorType::get(split, recipe.format),
-      build.mul(parts, spread(scale)), /*saturate=*/true);
+      build.mul(blocks.values, spread(scale)), /*saturate=*/true);
   Value rounded =
       build.mul(build.cast(codes, type.getElementType()), spread(inverse));
-  return sliceTo(build, build.reshape(rounded, shape), type.getShape());
+  return joinBlocks(build, rounded, blocks, type.getShape());
 }

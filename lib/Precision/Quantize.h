@@ -40,6 +40,29 @@ mlir::Value scaleParts(const autodiff::NNBuilder &build, mlir::Value value,
 Quantized quantize(const autodiff::NNBuilder &build, mlir::Value value,
                    mlir::Value scale, mlir::FloatType format);
 
+/// f32, or f64 where `value` is.
+mlir::Value widen(const autodiff::NNBuilder &build, mlir::Value value);
+
+/// A tensor some dimensions of which are blocks of equal size.
+struct Blocks {
+  mlir::Value values; ///< each such dimension is two: blocks, and elements
+  llvm::SmallVector<int64_t> shared; ///< the second of each pair
+  llvm::SmallVector<int64_t> padded; ///< the shape, in multiples of the size
+};
+
+/// Splits `dims`, ascending, into blocks of `size`, the last filled with zeros.
+Blocks splitBlocks(const autodiff::NNBuilder &build, mlir::Value value,
+                   llvm::ArrayRef<int64_t> dims, int64_t size);
+
+/// The largest magnitude of each block, as f32.
+mlir::Value buildBlockAmax(const autodiff::NNBuilder &build,
+                           const Blocks &blocks);
+
+/// `values`, of the shape of the blocks' values, as a tensor of `shape`: what
+/// is beyond was padding.
+mlir::Value joinBlocks(const autodiff::NNBuilder &build, mlir::Value values,
+                       const Blocks &blocks, llvm::ArrayRef<int64_t> shape);
+
 /// Rows along `dim` have scales of their own.
 Quantized quantizeRows(const autodiff::NNBuilder &build, mlir::Value value,
                        int64_t dim, const OperandRecipe &recipe);

@@ -1,11 +1,14 @@
 // Computes the products of linear layers in fp8.
 
 #include "DelayedScales.h"
+#include "Nvfp4.h"
 #include "Passes.h"
 #include "Quantize.h"
 #include "ScaledWeights.h"
+#include "dialects/Accel/Accel.h"
 #include "dialects/NN/Chunks.h"
 #include "dialects/NN/Entry.h"
+#include "lib/Autodiff/Random.h"
 #include <map>
 
 using namespace mlir;
@@ -110,8 +113,13 @@ private:
                          unsigned operand);
   Quantized quantizeTensor(const NNBuilder &build, const Product &product,
                            unsigned operand);
+  Value multiplyNvfp4(const NNBuilder &build, const Product &product);
   Value multiply(const NNBuilder &build, const Product &product);
   Value sumGradients(const NNBuilder &build, Value gradients);
+  Value makeProduct(const NNBuilder &build, const Product &product, Value lhs,
+                    Value rhs);
+  LogicalResult findCalls();
+  Value draw(const NNBuilder &build, const Product &product, Value like);
 
   func::FuncOp entry;
   const Fp8Recipe &recipe;
@@ -119,6 +127,8 @@ private:
   std::vector<Product> products;
   llvm::StringMap<int64_t> chunkOfSite;
   DelayedScales scales;
+  BlockArgument calls;             ///< the number of those before this one
+  llvm::StringMap<unsigned> draws; ///< of each layer's products
   llvm::DenseMap<std::pair<Value, Type>, Quantized> ofTensors;
   std::map<std::pair<void *, int64_t>, Quantized> ofRows; ///< by what is summed
 };
@@ -175,10 +185,10 @@ LogicalResult EntryQuantizer::check(const Product &product) {
   bool isParted = true;
   for (unsigned operand : {0, 1}) {
     TensorRole role = product.roles[operand];
-    bool isOfTensor =
-        product.recipes[operand].granularity == Granularity::Tensor;
+    const OperandRecipe &own = product.recipes[operand];
+    bool isWhole = own.granularity == Granularity::Tensor;
     // Rows and blocks of features are the same in all parts.
-    if (role == TensorRole::Weight || !(isOfTensor || product.isWgrad()))
+    if (role == TensorRole::Weight || !(own.isOfTensor() || product.isWgrad()))
       continue;
     auto hasParts = [&](Value value) {
       return cast<RankedTensorType>(value.getType()).getDimSize(0) %
@@ -186,8 +196,8 @@ LogicalResult EntryQuantizer::check(const Product &product) {
              0;
     };
     Value value = op->getOperand(operand);
-    isParted &= hasParts(value) &&
-                (!isOfTensor || hasParts(findBase(value, role, true)));
+    isParted &=
+        hasParts(value) && (!isWhole || hasParts(findBase(value, role, true)));
     // Rows of the batch are summed over in the gradient of a weight alone.
     isParted &= product.isWgrad() == (product.getSummed(operand) == 0);
   }
@@ -284,24 +294,90 @@ static Value scaleRows(const NNBuilder &build, Value made, Quantized operand,
                          missing, type.getShape()));
 }
 
+/// Gradients that are rounded by chance ask for the number of the call.
+LogicalResult EntryQuantizer::findCalls() {
+  auto asking = llvm::find_if(products, [](const Product &product) {
+    return product.recipes[0].isStochastic || product.recipes[1].isStochastic;
+  });
+  if (asking == products.end())
+    return success();
+  nn::ArgumentStates states(entry);
+  for (BlockArgument argument : entry.getArguments())
+    if (nn::StateOp state = states.find(argument);
+        state && state.getRole() == nn::StateRole::counter)
+      calls = argument; // the last one
+  if (calls)
+    return success();
+  return asking->op.emitError()
+         << "expected a step that counts its calls, to round the gradients of '"
+         << asking->getSite()
+         << "' stochastically, found no counter; --set "
+            "fp8.stochastic_rounding=false rounds them to the nearest";
+}
+
+/// Numbers in [0, 1), one for each element. What is drawn for one product of
+/// one layer says nothing of any other.
+Value EntryQuantizer::draw(const NNBuilder &build, const Product &product,
+                           Value like) {
+  std::string name = ("nvfp4/" + product.getSite() + "/" +
+                      nn::stringifyProductKind(product.tag.getKind()))
+                         .str();
+  // A weight that is used again draws other numbers.
+  if (unsigned before = draws[name]++)
+    name += "/" + std::to_string(before);
+  auto seed =
+      entry->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(kSeedAttr);
+  Value key = autodiff::buildRandomKey(build, calls, seed ? seed.getInt() : 0,
+                                       autodiff::hashName(name));
+  return autodiff::buildUniform(build, key, NNBuilder::typeOf(like).getShape());
+}
+
+Value EntryQuantizer::makeProduct(const NNBuilder &build,
+                                  const Product &product, Value lhs,
+                                  Value rhs) {
+  nn::MatmulOp op = product.op;
+  Value made =
+      build.matmul(lhs, rhs, op.getTransposeLhs(), op.getTransposeRhs());
+  // Of constants it is one.
+  if (auto matmul = made.getDefiningOp<nn::MatmulOp>()) {
+    matmul->setAttr(nn::kProductAttr, product.tag);
+    matmul->setAttr(nn::kReasonAttr,
+                    StringAttr::get(context, recipe.describe()));
+  }
+  return made;
+}
+
+Value EntryQuantizer::multiplyNvfp4(const NNBuilder &build,
+                                    const Product &product) {
+  Nvfp4Operand operands[2];
+  for (unsigned operand : {0, 1}) {
+    const OperandRecipe &own = product.recipes[operand];
+    Value value = nn::MatmulOp(product.op)->getOperand(operand);
+    Value part = divide(build, product, value);
+    int64_t added =
+        NNBuilder::typeOf(part).getRank() - NNBuilder::typeOf(value).getRank();
+    Value uniform;
+    if (own.isStochastic)
+      uniform = divide(build, product, draw(build, product, value));
+    operands[operand] = roundToNvfp4(
+        build, part, product.getSummed(operand) + added,
+        product.roles[operand] == TensorRole::Weight ? 1 : recipe.blocks, own,
+        uniform);
+  }
+  Value made =
+      makeProduct(build, product, operands[0].values, operands[1].values);
+  return scaleParts(build, made,
+                    buildNvfp4Factor(build, operands[0], operands[1]));
+}
+
 /// Sums of codes are f32; in a program of f64 they are f64.
 Value EntryQuantizer::multiply(const NNBuilder &build, const Product &product) {
   nn::MatmulOp op = product.op;
   Type result = op.getType().getElementType();
-  auto isBlock = [](const OperandRecipe &own) {
-    return own.granularity == Granularity::Block ||
-           own.granularity == Granularity::Tile;
-  };
-  auto matmul = [&](Value lhs, Value rhs) {
-    Value made =
-        build.matmul(lhs, rhs, op.getTransposeLhs(), op.getTransposeRhs());
-    made.getDefiningOp()->setAttr(nn::kProductAttr, product.tag);
-    made.getDefiningOp()->setAttr(nn::kReasonAttr,
-                                  StringAttr::get(context, recipe.describe()));
-    return made;
-  };
   Value made;
-  if (isBlock(product.recipes[0])) {
+  if (product.recipes[0].rule == ScaleRule::TwoLevels) {
+    made = multiplyNvfp4(build, product);
+  } else if (product.recipes[0].isOfBlocks()) {
     Value rounded[2];
     for (unsigned operand : {0, 1}) {
       Value part = divide(build, product, op->getOperand(operand));
@@ -311,7 +387,7 @@ Value EntryQuantizer::multiply(const NNBuilder &build, const Product &product) {
           roundBlocks(build, part, product.getSummed(operand) + added,
                       product.recipes[operand]);
     }
-    made = matmul(rounded[0], rounded[1]);
+    made = makeProduct(build, product, rounded[0], rounded[1]);
   } else {
     Quantized operands[2];
     for (unsigned operand : {0, 1})
@@ -320,7 +396,7 @@ Value EntryQuantizer::multiply(const NNBuilder &build, const Product &product) {
       Value value = operands[operand].codes;
       return result.isF64() ? build.cast(value, result) : value;
     };
-    made = matmul(codes(0), codes(1));
+    made = makeProduct(build, product, codes(0), codes(1));
     auto isOfTensor = [&](unsigned operand) {
       return product.recipes[operand].granularity == Granularity::Tensor;
     };
@@ -399,6 +475,8 @@ LogicalResult EntryQuantizer::run() {
   for (const Product &product : products)
     if (failed(check(product)))
       return failure();
+  if (failed(findCalls()))
+    return failure();
   bool isStep = nn::getEntryKind(entry) == nn::EntryKind::step;
   if (recipe.isMsAmp() && isStep) {
     llvm::StringSet<> weights;
@@ -438,9 +516,9 @@ struct QuantizeProductsPass
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    llvm::Expected<Fp8Recipe> parsed =
-        parseFp8Recipe({recipe, format, margin, historyLength, amax, interval,
-                        overrides, blocks, gradientParts});
+    llvm::Expected<Fp8Recipe> parsed = parseFp8Recipe(
+        {recipe, format, margin, historyLength, amax, interval, overrides,
+         blocks, gradientParts, power2, hadamard, stochastic, tiles});
     if (!parsed) {
       module.emitError() << llvm::toString(parsed.takeError());
       return signalPassFailure();

@@ -106,6 +106,21 @@ class Tensorwise(Current):
         return F32(float(self.cast.largest) / max(float(amax), 1e-12))
 
 
+def below(scale):
+    """The power of two that is not larger."""
+    return F32(2.0 ** np.floor(np.log2(np.float64(scale))))
+
+
+class Power2(Current):
+    def scale_of(self, amax):
+        return below(super().scale_of(amax))
+
+
+class Power2Tensorwise(Tensorwise):
+    def scale_of(self, amax):
+        return below(super().scale_of(amax))
+
+
 class Product(torch.autograd.Function):
     """x Wᵀ, part of the batch by part."""
 
@@ -132,14 +147,15 @@ def floor_power2(value):
     return torch.ldexp(torch.ones_like(value), exponent - 1)
 
 
-def torchao_scale(amax):
-    return floor_power2((448 / amax.double().clamp(min=1e-12)).float())
+def torchao_scale(amax, power2=True):
+    scale = (448 / amax.double().clamp(min=1e-12)).float()
+    return floor_power2(scale) if power2 else scale
 
 
-def transformer_engine_scale(amax):
+def transformer_engine_scale(amax, power2=True):
     scale = torch.full_like(amax, 448.0) / amax
     scale = torch.where((amax > 0) & amax.isfinite(), scale.clamp(max=float(FLT_MAX)), 1.0)
-    return floor_power2(scale)
+    return floor_power2(scale) if power2 else scale
 
 
 def shared_exponent(amax):
@@ -189,6 +205,19 @@ class Block(Rowwise):
     def round(value, role, kind):
         return round_parts(value, (128, 128) if role == "weight" else (128,),
                            transformer_engine_scale)
+
+
+class ExactBlock(Rowwise):
+    @staticmethod
+    def round(value, role, kind):
+        return round_parts(value, (128, 128) if role == "weight" else (128,),
+                           lambda amax: transformer_engine_scale(amax, power2=False))
+
+
+class ExactRowwise(Rowwise):
+    @staticmethod
+    def round(value, role, kind):
+        return round_parts(value, (value.shape[-1],), lambda amax: torchao_scale(amax, False))
 
 
 class Mxfp8(Rowwise):
@@ -302,8 +331,9 @@ def by_torch(make, convert=None):
     return losses, states, dict(model.named_parameters())
 
 
-@unittest.skipIf(WITHOUT_TOOLS, WITHOUT_TOOLS)
-class Fp8(TrainCase):
+class Fp8Case(TrainCase):
+    """Compiles and runs the model."""
+
     def setUp(self):
         super().setUp()
         acc_export.export(Net(), (IDS, IDS), dir=str(self.folder))
@@ -325,6 +355,9 @@ class Fp8(TrainCase):
         for name, weight in weights.items():
             torch.testing.assert_close(saved[name], weight.detach(), rtol=1e-8, atol=1e-9)
 
+
+@unittest.skipIf(WITHOUT_TOOLS, WITHOUT_TOOLS)
+class Fp8(Fp8Case):
     def check_states(self, folder, states):
         for step, expected in enumerate(states, 1):
             found = load_file(folder / f"step-{step:08}" / "optimizer.safetensors")
@@ -414,6 +447,19 @@ class Fp8(TrainCase):
                         found, saved = self.run_steps(self.compile(*words, *own))
                         np.testing.assert_allclose(found, losses, rtol=1e-12)
                         self.check_weights(saved, weights)
+
+    def test_scales_are_powers_of_two_where_it_is_said(self):
+        for recipe, value, make, convert in (
+                ("current", "true", Power2, None), ("tensorwise", "true", Power2Tensorwise, None),
+                ("block", "false", ExactBlock, True), ("rowwise", "false", ExactRowwise, True)):
+            with self.subTest(recipe=recipe):
+                losses, _, weights = by_torch(make, convert and (
+                    lambda linear, own: RoundedLinear(linear, own, 1)))
+                found, saved = self.run_steps(self.compile(
+                    f"--set=fp8.recipe={recipe}", f"--set=fp8.power_2_scale={value}",
+                    "--set=fp8.skip_first_last=false"))
+                np.testing.assert_allclose(found, losses, rtol=1e-12)
+                self.check_weights(saved, weights)
 
     def test_a_run_goes_on_with_the_same_bits(self):
         program, kept = self.compile("--set=fp8.amax_history_len=3"), self.folder / "kept"

@@ -53,7 +53,7 @@ unsupported = {message.split(":")[0].strip("'") for message in refused}
 # What is not refused is read, and said to be done or noted.
 read = run([line for line in lines if line.split()[0] not in unsupported
             and line.split()[0] not in (  # they contradict each other, or need others
-                "--checkpoint-activations", "--moe-layer-recompute", "--fp16",
+                "--checkpoint-activations", "--moe-layer-recompute", "--fp16", "--fp4-format",
                 "--sequence-parallel", "--lr-decay-iters", "--min-lr", "--lr-decay-style",
                 "--lr-warmup-init", "--lr-warmup-iters", "--lr-warmup-fraction",
                 "--train-samples", "--lr-decay-samples", "--start-weight-decay", "--end-weight-decay", "--lr-warmup-samples",

@@ -5,10 +5,22 @@
 // RUN: acc-opt %s --train-quantize-products="recipe=rowwise_with_gw_hp" | FileCheck %s --check-prefix=ROWS
 // RUN: acc-opt %s --train-quantize-products="recipe=mxfp8" | FileCheck %s --check-prefix=BLOCKS
 // RUN: acc-opt %s --train-quantize-products="recipe=msamp_o2 blocks=4 gradient-parts=2" | FileCheck %s --check-prefix=MSAMP
+// RUN: acc-opt %s --train-quantize-products="recipe=nvfp4" | FileCheck %s --check-prefix=NVFP4
+// RUN: acc-opt %s --train-quantize-products="recipe=nvfp4 random-hadamard-transform=false stochastic-rounding=false fp4-2d-quantization=false" | FileCheck %s --check-prefix=PLAIN --implicit-check-not=random_uniform --implicit-check-not=Hadamard
+// RUN: acc-opt %s --train-quantize-products="recipe=current power-2-scale=true" | FileCheck %s --check-prefix=POWER2
+// RUN: acc-opt %s --train-quantize-products="recipe=block power-2-scale=false" | FileCheck %s --check-prefix=EXACT --implicit-check-not=nn.floor_power2
+// RUN: not acc-opt %s --train-quantize-products="recipe=mxfp8 stochastic-rounding=false" 2>&1 | FileCheck %s --check-prefix=OTHER
+// OTHER: error: expected 'fp8.recipe=nvfp4' with 'fp8.random_hadamard_transform', 'fp8.stochastic_rounding' or 'fp8.fp4_2d_quantization', found mxfp8
+// RUN: not acc-opt %s --train-quantize-products="recipe=current power-2-scale=maybe" 2>&1 | FileCheck %s --check-prefix=MAYBE
+// MAYBE: error: expected true or false as 'fp8.power_2_scale', found 'maybe'
+// RUN: not acc-opt %s --train-quantize-products="recipe=rowwise_with_gw_hp blocks=2" 2>&1 | FileCheck %s --check-prefix=ALONE
+// ALONE: error: expected 'fp8.recipe=current' (or another whose scales are of parts of a batch) with 2 parts, found rowwise_with_gw_hp
+// RUN: sed 's|nn.state counter|nn.state quantizer|' %s > %t.mlir && not acc-opt %t.mlir --train-quantize-products="recipe=nvfp4" 2>&1 | FileCheck %s --check-prefix=CALLS
+// CALLS: error: expected a step that counts its calls, to round the gradients of 'w' stochastically, found no counter
 // RUN: not acc-opt %s --train-quantize-products="recipe=current blocks=3" 2>&1 | FileCheck %s --check-prefix=PARTS
 // PARTS: error: cannot give 3 parts of a batch scales of their own: expected the batch first, in a multiple of as many rows, in what the linear layer 'w' multiplies, found 'tensor<4x16xbf16>' and 'tensor<32x16xbf16>'; use --set fp8.recipe=delayed
 // RUN: not acc-opt %s --train-quantize-products="recipe=nvfp2" 2>&1 | FileCheck %s --check-prefix=RECIPE
-// RECIPE: error: expected delayed, current, block, mxfp8, tensorwise, rowwise, rowwise_with_gw_hp, msamp_o1 or msamp_o2 as 'fp8.recipe', found 'nvfp2'
+// RECIPE: error: expected delayed, current, block, mxfp8, nvfp4, tensorwise, rowwise, rowwise_with_gw_hp, msamp_o1 or msamp_o2 as 'fp8.recipe', found 'nvfp2'
 // RUN: not acc-opt %s --train-quantize-products="format=e5m2" 2>&1 | FileCheck %s --check-prefix=E5M2
 // E5M2: error: expected hybrid or e4m3 as 'fp8.format', found 'e5m2': numbers with two bits behind the point train no model
 // RUN: not acc-opt %s --train-quantize-products="amax-history-len=0" 2>&1 | FileCheck %s --check-prefix=LENGTH
@@ -77,6 +89,32 @@
 // BLOCKS: nn.reshape %{{.*}} : (tensor<4x32xf32>) -> tensor<4x1x32xf32>
 // BLOCKS: nn.cast %{{.*}} {saturate} : (tensor<4x1x32xf32>) -> tensor<4x1x32xf8E4M3FN>
 // BLOCKS: nn.slice
+
+// A scale of f8E4M3FN for 16 of what is summed over, 16 x 16 of weights; numbers of E2M1 times these.
+// NVFP4: nn.reshape %{{.*}} : (tensor<4x16xf32>) -> tensor<4x1x16xf32>
+// NVFP4: nn.constant dense<2.688000e+03>
+// NVFP4: nn.cast %{{.*}} {saturate} : (tensor<4x1xf32>) -> tensor<4x1xf8E4M3FN>
+// NVFP4: %[[POWER:.*]] = nn.floor_power2
+// NVFP4: nn.max %[[POWER]]
+// NVFP4: nn.round
+// NVFP4: nn.cast %{{.*}} {saturate} : (tensor<2x1xf32>) -> tensor<2x1xf8E4M3FN>
+// NVFP4: nn.matmul {{.*}}fprop>, nn.reason = "fp8 nvfp4: E2M1
+// The gradient is rounded by chance.
+// NVFP4: nn.random_uniform {{.*}} -> tensor<4x32xf32>
+// NVFP4: nn.floor %
+// NVFP4: nn.compare lt
+// NVFP4: nn.matmul {{.*}}dgrad>
+// What is summed over is filled up and rotated, of both operands.
+// NVFP4: nn.random_uniform {{.*}} -> tensor<4x32xf32>
+// NVFP4: nn.pad {{.*}} -> tensor<16x32xf32>
+// NVFP4: nn.matmul {{.*}}Hadamard{{.*}}, transpose_lhs} : (tensor<1x16x32xf32>, tensor<16x16xf32>) -> tensor<1x32x16xf32>
+// NVFP4: nn.matmul {{.*}}Hadamard{{.*}}, transpose_lhs} : (tensor<1x16x16xf32>, tensor<16x16xf32>) -> tensor<1x16x16xf32>
+// NVFP4: nn.matmul {{.*}}wgrad>{{.*}} : (tensor<16x32xf32>, tensor<16x16xf32>) -> tensor<32x16xf32>
+// PLAIN: nn.cast %{{.*}} {saturate} : (tensor<32x1xf32>) -> tensor<32x1xf8E4M3FN>
+// PLAIN: nn.matmul {{.*}}wgrad>
+// POWER2: nn.floor_power2 %{{.*}} : tensor<f32>
+// POWER2: nn.matmul {{.*}} : (tensor<4x16xf8E4M3FN>
+// EXACT: nn.matmul {{.*}}fp8 block
 module attributes {accel.reports = ["loss", "verdict"]} {
   nn.state @w : tensor<32x16xf32> = dense<0.0>
   nn.state counter @"counter/step" : tensor<i64> = dense<0>

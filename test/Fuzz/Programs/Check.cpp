@@ -314,9 +314,11 @@ double Checker::getMoved() {
 }
 
 /// What a plan sends in 16 bits lies in buffers of these, so that its numbers
-/// are rounded in every mode of evaluation.
+/// are rounded in every mode of evaluation; before that in the one that rounds.
 bool Checker::isRounded(ModuleOp module) const {
-  return getPhase(module) == Phase::Plan && program.update.sendsRounded();
+  return program.update.sendsRounded() &&
+         (getPhase(module) == Phase::Plan ||
+          getEvaluation().mode == EvaluationMode::OwnTypes);
 }
 
 std::optional<bool> Checker::isOther(ModuleOp mutant) {

@@ -110,7 +110,7 @@ Update fuzz::makeUpdate(Random &random) {
   return update;
 }
 
-void fuzz::quantize(Random &random, Update &update, int64_t rows) {
+bool fuzz::quantize(Random &random, Update &update, int64_t rows) {
   update.mixedPrecision = "fp8";
   // Drawn of a copy: the recipes of a seed are otherwise what they were.
   Random more = random;
@@ -121,7 +121,16 @@ void fuzz::quantize(Random &random, Update &update, int64_t rows) {
                                                         : "fp8.recipe=msamp_o1",
                             "fp8.blocks=" + std::to_string(rows),
                             "fp8.gradient_parts=1"});
-    return;
+    return true;
+  }
+  if (more.chance(25)) { // what is said of a tensor is said of the batch
+    update.settings.insert(update.settings.end(),
+                           {"fp8.recipe=nvfp4", "fp8.blocks=1",
+                            more.pick({"fp8.stochastic_rounding=true",
+                                       "fp8.stochastic_rounding=false",
+                                       "fp8.random_hadamard_transform=false",
+                                       "fp8.fp4_2d_quantization=false"})});
+    return false;
   }
   if (random.chance(70))
     update.settings.insert(
@@ -132,8 +141,9 @@ void fuzz::quantize(Random &random, Update &update, int64_t rows) {
   else // rows of a batch have a scale each
     update.settings.insert(
         update.settings.end(),
-        {"fp8.recipe=rowwise_with_gw_hp", "fp8.blocks=1",
+        {"fp8.recipe=rowwise_with_gw_hp",
          random.pick({"fp8.skip_first_last=false", "fp8.skip=w"})});
+  return true;
 }
 
 /// A random factorisation of a number of ranks over axes.

@@ -59,8 +59,8 @@ struct Update {
 };
 Update makeUpdate(Random &random);
 /// Adds linear layers in fp8, by a recipe that no layout changes. `rows` are
-/// those of the batch.
-void quantize(Random &random, Update &update, int64_t rows);
+/// those of the batch. Whether the recipe leaves them apart.
+bool quantize(Random &random, Update &update, int64_t rows);
 
 /// Reads what `getFlags` of both wrote. Fails on any other flag.
 llvm::LogicalResult parseFlags(llvm::StringRef text, Update &update,
