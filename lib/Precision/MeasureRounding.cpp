@@ -24,10 +24,12 @@ static bool isMeasured(nn::CastOp cast) {
          (to.isF16() || to.getWidth() == 8);
 }
 
-/// The first op that computes with a value, behind ops that move, widen or
-/// scale it, and which operand it is there.
+/// The first product of a layer, else the first op, that computes with a value,
+/// behind ops that move, widen or scale it, and which operand it is there.
 static std::optional<std::pair<Operation *, unsigned>> findReader(Value value) {
   std::optional<std::pair<Operation *, unsigned>> first;
+  // Scales of blocks are read by what is made of them, too.
+  auto isOther = [](Operation *op) { return !op->hasAttr(nn::kProductAttr); };
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
     std::optional<std::pair<Operation *, unsigned>> found =
@@ -35,7 +37,12 @@ static std::optional<std::pair<Operation *, unsigned>> findReader(Value value) {
     if (isa<nn::CastOp, nn::ReshapeOp, nn::TransposeOp, nn::SliceOp,
             nn::BroadcastOp, nn::CutOp, nn::MulOp>(user))
       found = findReader(user->getResult(0));
-    if (found && (!first || found->first->isBeforeInBlock(first->first)))
+    if (!found)
+      continue;
+    bool comesFirst = !first || found->first->isBeforeInBlock(first->first);
+    if (first && isOther(first->first) != isOther(found->first))
+      comesFirst = isOther(first->first);
+    if (comesFirst)
       first = found;
   }
   return first;

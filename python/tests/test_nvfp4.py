@@ -4,6 +4,7 @@ the same, on one rank and in each layout, with and without blocks of 16 x 16, Ha
 stochastic rounding, whose numbers are Philox's at the coordinates of the whole batch. Rounding to E2M1
 is ml_dtypes' for all 16-bit numbers; by chance it is unbiased. Needs the tools, whose folder ACC_BIN
 names."""
+import json
 import unittest
 
 import ml_dtypes
@@ -196,6 +197,18 @@ class Nvfp4(Fp8Case):
         for layout, words in {"one rank": ("--set=fp8.blocks=4",), **PARTS}.items():
             with self.subTest(layout=layout):
                 self.check(expected, *words)
+
+    def test_metrics_are_of_the_scales_of_blocks(self):
+        program = self.compile("--set=fp8.recipe=nvfp4", "--metrics=precision")
+        lines = self.folder / "metrics.jsonl"
+        self.run_steps(program, "--metrics", lines)
+        tensors = json.loads(lines.read_text().splitlines()[0])["tensors"]
+        self.assertLessEqual({f"{name}.weight/{kind}/left" for name in CONVERTED
+                              for kind in ("dgrad", "wgrad")}, set(tensors))
+        weight = largest(Net().down.weight.detach())
+        self.assertEqual(F32(tensors["down.weight/fprop/right"]["amax"]), weight)
+        np.testing.assert_allclose(tensors["down.weight/fprop/right"]["scale"],
+                                   F32(2688) / weight * F32(1 / 6), rtol=1e-6)
 
 
 # Rows whose first number makes their blocks' scale 1 where the tensor's largest magnitude is 2688;
