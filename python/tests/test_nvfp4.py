@@ -198,6 +198,19 @@ class Nvfp4(Fp8Case):
             with self.subTest(layout=layout):
                 self.check(expected, *words)
 
+    def test_a_run_goes_on_with_the_same_draws(self):
+        words = ("--set=fp8.recipe=nvfp4", "--set=fp8.blocks=4")
+        program, kept = self.compile(*words), self.folder / "kept"
+        losses, saved = self.run_steps(program, "--checkpoint", kept, "--save-every", 1, "--keep",
+                                       STEPS)
+        again, found = self.run_steps(program, "--resume", kept / "step-00000005")
+        self.assertEqual(again, losses[5:])
+        for name, weight in saved.items():
+            self.assertTrue(torch.equal(found[name], weight), name)
+        other = self.compile(*words, *LAYOUTS["pipeline, dp, recomputed"])
+        again, _ = self.run_steps(other, "--resume", kept / "step-00000005")
+        np.testing.assert_allclose(again, losses[5:], rtol=1e-12)
+
     def test_metrics_are_of_the_scales_of_blocks(self):
         program = self.compile("--set=fp8.recipe=nvfp4", "--metrics=precision")
         lines = self.folder / "metrics.jsonl"
