@@ -254,6 +254,18 @@ class MsAmp(TrainCase):
                 with self.subTest(parts=parts, layout=layout):
                     self.check(expected, self.compile(*words), f"{parts} {layout}")
 
+    def test_moments_take_three_bytes_where_adams_take_eight(self):
+        count = sum(each.numel() for each in Net().parameters())
+        scales = 2 * 4 * len(list(Net().parameters()))  # of each moment a float32
+        for level, expected in (("o1", 8 * count), ("o2", 3 * count + scales)):
+            text = self.tool("acc-opt", self.folder / "model.onnx", "--train", "--loss=loss",
+                             "--mixed-precision=fp8", f"--set=fp8.recipe=msamp_{level}",
+                             "--optimizer=adamw", "--report=memory", "--json")
+            device = next(each for each in json.loads(text)["arenas"]
+                          if each["space"] == "device")
+            self.assertEqual(device["roles"]["moments"], expected, level)
+            self.assertEqual(device["roles"]["parameters"], 4 * count, level)
+
     def test_a_run_goes_on_with_the_same_bits(self):
         words = ("--mesh=dp_shard=4", "--set=zero_stage=3")
         program, kept = self.compile(*words), self.folder / "kept"
