@@ -80,6 +80,8 @@ void parallel::buildSplitPipeline(OpPassManager &pm, bool isVerified) {
   // exchange makes in pieces.
   pm.addPass(createRecomputePass());
   pm.addPass(createScatterGradientsPass());
+  // What is scattered is sent as codes where it is of any.
+  pm.addPass(createSendCodesPass());
   // Weights that nothing gathers are rounded by unit as well.
   pm.addPass(createPlaceGathersPass());
   // Who asks why is told of each reshard where it stands now.

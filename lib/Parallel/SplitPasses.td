@@ -80,6 +80,28 @@ def ChunkLossPass : OrderedPass<"dist-chunk-loss"> {
   let dependentDialects = ["::accel::dist::DistDialect"];
 }
 
+def SendCodesPass : OrderedPass<"dist-send-codes"> {
+  let summary = "Sends the codes of 8 bits that a sum over ranks is of";
+  let description = [{
+    Where each rank has widened codes of its own (a gradient in f8E4M3FN, of which dimension 0
+    has one for each rank), and their sum is wanted in pieces, the codes are exchanged and each rank adds up its piece:
+    a quarter of the bytes of f32, and the same number, since the codes are the terms. A sum that every rank
+    is to have is made of the codes of all, while these are no more bytes than it is; of more ranks it is made in
+    pieces, which are gathered. The program as a whole stays what it was.
+
+    ```mlir
+    %w = nn.cast %codes : (tensor<4x32x48xf8E4M3FN, #dp_shard-all-all>) -> tensor<4x32x48xf32, #dp_shard-all-all>
+    %t = nn.reduce sum %w dims [0] : (…) -> tensor<32x48xf32, #all-all-sum_over_dp_shard>
+    %s = dist.reshard %t : … -> tensor<32x48xf32, #dp_shard-all>
+    // becomes
+    %c = dist.reshard %codes : … -> tensor<4x32x48xf8E4M3FN, #all-dp_shard-all>
+    %w = nn.cast %c : … -> tensor<4x32x48xf32, #all-dp_shard-all>
+    %s = nn.reduce sum %w dims [0] : (…) -> tensor<32x48xf32, #dp_shard-all>
+    ```
+  }];
+  let dependentDialects = ["::accel::dist::DistDialect"];
+}
+
 def ScatterGradientsPass : OrderedPass<"dist-scatter-gradients"> {
   let summary = "Scatters gradients where the backward makes them, unit by unit";
   let description = [{

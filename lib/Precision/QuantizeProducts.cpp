@@ -429,10 +429,13 @@ Value EntryQuantizer::sumGradients(const NNBuilder &build, Value gradients) {
     llvm::append_range(divided, shape.drop_front());
     gradients = build.sum(build.reshape(gradients, divided), {0});
   }
-  // Not its terms are rounded.
-  gradients = build.make<nn::CompleteOp>(gradients);
-  gradients.getDefiningOp()->setAttr(
-      nn::kReasonAttr, StringAttr::get(context, recipe.describe()));
+  auto complete = [&](Value sum) {
+    Value whole = build.make<nn::CompleteOp>(sum);
+    whole.getDefiningOp()->setAttr(nn::kReasonAttr,
+                                   StringAttr::get(context, recipe.describe()));
+    return whole;
+  };
+  gradients = complete(gradients); // not its terms are rounded
   auto format = Float8E4M3FNType::get(context);
   Value amax = buildAmax(build, gradients, /*parts=*/1);
   // One that is not finite fails the step: codes would hide it.
@@ -443,8 +446,8 @@ Value EntryQuantizer::sumGradients(const NNBuilder &build, Value gradients) {
   Quantized rounded = quantize(build, gradients, scale, format);
   Value codes =
       build.cast(rounded.codes, NNBuilder::typeOf(gradients).getElementType());
-  if (recipe.blocks > 1)
-    codes = build.sum(codes, {0});
+  if (recipe.blocks > 1) // codes are sent, not what a scale makes of them
+    codes = complete(build.sum(codes, {0}));
   return scaleParts(build, codes, rounded.inverse);
 }
 

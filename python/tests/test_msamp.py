@@ -266,6 +266,18 @@ class MsAmp(TrainCase):
             self.assertEqual(device["roles"]["moments"], expected, level)
             self.assertEqual(device["roles"]["parameters"], 4 * count, level)
 
+    def test_gradients_go_as_codes(self):
+        elements = sum(getattr(Net(), name).weight.numel() for name in CONVERTED)
+        for words, kind in (((), "all_gather"),
+                            (("--set=zero_stage=2",), "all_to_all")):
+            text = self.tool("acc-opt", self.folder / "model.onnx", "--train", "--loss=loss",
+                             "--mixed-precision=fp8", "--set=fp8.recipe=msamp_o1",
+                             "--mesh=dp_shard=4", *words, "--explain=collectives")
+            rows = [line.split() for line in text.splitlines() if " backward " in line]
+            codes = [row for row in rows if "f8E4M3FN" in row]
+            self.assertEqual({row[row.index("backward") + 1] for row in codes}, {kind}, text)
+            self.assertEqual(sum(int(row[row.index("B") - 1]) for row in codes), elements, text)
+
     def test_a_run_goes_on_with_the_same_bits(self):
         words = ("--mesh=dp_shard=4", "--set=zero_stage=3")
         program, kept = self.compile(*words), self.folder / "kept"

@@ -115,12 +115,14 @@ bool fuzz::quantize(Random &random, Update &update, int64_t rows) {
   // Drawn of a copy: the recipes of a seed are otherwise what they were.
   Random more = random;
   if (more.chance(35)) {
-    // Each row of the batch has a scale at first, whoever has it.
-    update.settings.insert(update.settings.end(),
-                           {update.optimizer == "adamw" ? "fp8.recipe=msamp_o2"
-                                                        : "fp8.recipe=msamp_o1",
-                            "fp8.blocks=" + std::to_string(rows),
-                            "fp8.gradient_parts=1"});
+    // Each row of the batch has a scale at first, whoever has it, and in some
+    // its gradients are rounded before they are added up.
+    update.settings.insert(
+        update.settings.end(),
+        {update.optimizer == "adamw" ? "fp8.recipe=msamp_o2"
+                                     : "fp8.recipe=msamp_o1",
+         "fp8.blocks=" + std::to_string(rows),
+         "fp8.gradient_parts=" + std::to_string(more.chance(50) ? rows : 1)});
     return true;
   }
   if (more.chance(25)) { // what is said of a tensor is said of the batch

@@ -13,6 +13,10 @@ static constexpr Reason kReasons[] = {
      "ranks and micro-batches have as many samples each", false},
     {"samples meet in micro-batches", "needs the samples of all micro-batches",
      "a micro-batch is computed by itself", true},
+    {"gradients rounded in micro-batches",
+     "its [a-z]+ over all micro-batches is needed before the backward can "
+     "begin, and depends on @fp8/",
+     "parts whose gradients are rounded are as many as ranks", false},
     {"loss of all micro-batches", "is not additive over the batch",
      "a loss that is no sum over samples is none over micro-batches", true},
     {"loss of all micro-batches, of several chunks",
