@@ -48,7 +48,8 @@ def losses_of(tools, model, work, tokens, flags, steps, optimizer="adamw", ranks
     subprocess.run([tools / "acc-opt", model / "model.onnx", *words, *flags, "-o", program], check=True,
                    stderr=subprocess.DEVNULL)
     run = subprocess.run([tools / "acc-run", program, "-n", str(ranks), "--steps", str(steps), "--data", tokens,
-                          "--json"], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                          "--json", "--threads", "1"], check=True, stdout=subprocess.PIPE,
+                         stderr=subprocess.DEVNULL, text=True)
     return [each["loss"] for each in map(json.loads, run.stdout.splitlines()) if "loss" in each and "step" in each]
 
 
@@ -92,7 +93,7 @@ def main():
     parser.add_argument("--results", type=pathlib.Path, default=train.HERE / "results")
     options = parser.parse_args()
     stem = options.results / f"{datetime.date.today().isoformat()}-precision-curves.json"
-    result = json.loads(stem.read_text()) if stem.exists() else {"benchmark": "precision-curves", "curves": {}}
+    result = json.loads(stem.read_text()) if stem.exists() else {"curves": {}}
     result |= {"date": datetime.datetime.now().isoformat(timespec="seconds"),
                "machine": harness.machine(sorted(os.sched_getaffinity(0)))}
     work = pathlib.Path(tempfile.mkdtemp(prefix="acc-bench-"))

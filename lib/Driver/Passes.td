@@ -30,6 +30,7 @@ def RunPhasesPass : Pass<"accel-run-phases", "::mlir::ModuleOp"> {
     ListOption<"entries", "entries", "std::string", "What can be called: step, eval, forward">,
     ListOption<"evalOutputs", "eval-outputs", "std::string", "What eval gives beside the loss">,
     Option<"mixedPrecision", "mixed-precision", "std::string", "\"\"", "bf16, fp16 or fp8: the type of products">,
+    Option<"metrics", "metrics", "std::string", "\"\"", "precision: what rounding costs, as outputs of the step">,
     Option<"microBatches", "micro-batches", "int64_t", "1", "Parts of the batch that run one after another">,
     Option<"schedule", "schedule", "std::string", "\"sequential\"", "How they follow each other: sequential, gpipe or 1f1b:D">,
     ListOption<"cuts", "cut", "std::string", "Nodes or modules before which the chunks of a pipeline begin">,

@@ -79,6 +79,7 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
     options.train.inference.batchDims =
         llvm::to_vector_of<std::string>(batchDims);
     options.train.mixedPrecision = mixedPrecision;
+    options.measuresRounding = metrics == "precision";
     options.cut.cuts.assign(cuts.begin(), cuts.end());
     options.place.annotate.mesh = mesh;
     options.place.annotate.microBatches = microBatches;

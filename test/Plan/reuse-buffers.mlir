@@ -401,3 +401,52 @@ plan.program @sums stage 0 ranks 1 {
     }
   }
 }
+
+// -----
+
+func.func private @halve(%a: tensor<8xf32>) -> tensor<8xf32> attributes {plan.kernel, plan.rows = 1 : i64} {
+  %half = nn.constant dense<0.5> : tensor<8xf32>
+  %b = nn.mul %a, %half : tensor<8xf32>
+  return %b : tensor<8xf32>
+}
+
+// A new value is not written over the old one while a collective still sends it.
+// CHECK-LABEL: plan.program @sent
+// CHECK: plan.body @early
+// CHECK: plan.kernel @halve(@v[8xf32]) -> @v.new[8xf32]
+// CHECK: plan.copy @v.new[8xf32] -> @v[8xf32]
+// CHECK: plan.body @late
+// CHECK: plan.kernel @halve(@w[8xf32]) -> @w[8xf32]
+// CHECK-NOT: plan.copy
+plan.program @sent stage 0 ranks 2 {
+  plan.buffer @v : state device 32 bytes
+  plan.buffer @w : state device 32 bytes
+  plan.buffer @v.all : activation device 64 bytes
+  plan.buffer @w.all : activation device 64 bytes
+  plan.buffer @v.new : activation device 32 bytes
+  plan.buffer @w.new : activation device 32 bytes
+  plan.body @early engine cpu {
+    plan.record "c0"
+    plan.wait "c0" on comm
+    plan.collective all_gather over dp (@v[8xf32]) -> @v.all[16xf32] on comm
+    plan.record "c0_done" on comm
+    plan.kernel @halve(@v[8xf32]) -> @v.new[8xf32] rows 1
+    plan.wait "c0_done"
+    plan.copy @v.new[8xf32] -> @v[8xf32]
+  }
+  plan.body @late engine cpu {
+    plan.record "c1"
+    plan.wait "c1" on comm
+    plan.collective all_gather over dp (@w[8xf32]) -> @w.all[16xf32] on comm
+    plan.record "c1_done" on comm
+    plan.wait "c1_done"
+    plan.kernel @halve(@w[8xf32]) -> @w.new[8xf32] rows 1
+    plan.copy @w.new[8xf32] -> @w[8xf32]
+  }
+  plan.entry @step {
+    plan.segment cpu {
+      plan.run @early
+      plan.run @late
+    }
+  }
+}

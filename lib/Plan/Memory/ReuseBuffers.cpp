@@ -162,6 +162,28 @@ struct ReuseBuffersPass : impl::ReuseBuffersPassBase<ReuseBuffersPass> {
 // States
 //===----------------------------------------------------------------------===//
 
+static constexpr StringLiteral kComputeStream = "compute";
+
+/// Whether a command of the same body that comes first has ended when the
+/// other begins: a collective may go on beside kernels until these wait.
+static bool hasEnded(CommandOpInterface first, CommandOpInterface other) {
+  StringRef stream = first.getStreamName();
+  if (stream == other.getStreamName() || stream == kComputeStream)
+    return true;
+  llvm::SmallDenseSet<StringRef> told;
+  for (Operation *op = first->getNextNode(); op != other.getOperation();
+       op = op->getNextNode()) {
+    auto record = dyn_cast<RecordOp>(op);
+    if (record && record.getStream() == stream)
+      told.insert(record.getEvent());
+    auto wait = dyn_cast<WaitOp>(op);
+    if (wait && wait.getStream() == other.getStreamName() &&
+        told.contains(wait.getEvent()))
+      return true;
+  }
+  return false;
+}
+
 /// Whether the kernel, or the collective, that makes what `copy` copies can
 /// write it where it goes: nothing else reads the old value from there on. A
 /// collective on a stream of its own begins when all before it in the body has
@@ -201,8 +223,9 @@ bool Reuse::canWriteState(BodyOp body, CopyOp copy) {
     for (ViewAttr view : command.getWrites())
       if (isOf(to, view))
         return false;
-    if (command != writer && writer->isBeforeInBlock(command) &&
-        command->isBeforeInBlock(copy))
+    if (command == writer || copy->isBeforeInBlock(command))
+      continue;
+    if (writer->isBeforeInBlock(command) || !hasEnded(command, writer))
       return false;
   }
   auto kernel = dyn_cast<KernelOp>(writer.getOperation());

@@ -115,6 +115,7 @@ Checker::Run Checker::compile(ModuleOp module, const Layout &layout,
   phases.optimizer = program.update.optimizer;
   phases.emitGradients = true;
   phases.mixedPrecision = program.update.mixedPrecision;
+  phases.metrics = program.update.metrics;
   phases.entries = {"step"};
   // A step that is made already declares what it sends.
   bool isMade = getPhase(module).value_or(Phase::NN) >= Phase::Train;

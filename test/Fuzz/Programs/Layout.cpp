@@ -57,6 +57,8 @@ std::string Update::getFlags() const {
   std::string text = "--optimizer " + optimizer;
   if (!mixedPrecision.empty())
     append(text, "--mixed-precision " + mixedPrecision);
+  if (!metrics.empty())
+    append(text, "--metrics " + metrics);
   for (const std::string &dim : batchDims)
     append(text, "--batch-dim " + dim);
   for (const std::string &setting : settings)
@@ -112,6 +114,10 @@ Update fuzz::makeUpdate(Random &random) {
 
 bool fuzz::quantize(Random &random, Update &update, int64_t rows) {
   update.mixedPrecision = "fp8";
+  // Codes are rounded when results are compared, and then a wire would be, too.
+  llvm::erase_if(update.settings, Update::isOfWire);
+  if (Random own = random; own.chance(30))
+    update.metrics = "precision";
   // Drawn of a copy: the recipes of a seed are otherwise what they were.
   Random more = random;
   if (more.chance(35)) {
@@ -245,6 +251,7 @@ llvm::LogicalResult fuzz::parseFlags(StringRef text, Update &update,
   update.settings.clear();
   update.batchDims.clear();
   update.mixedPrecision.clear();
+  update.metrics.clear();
   layout = Layout();
   llvm::SmallVector<StringRef> words;
   llvm::SplitString(text, words);
@@ -269,6 +276,8 @@ llvm::LogicalResult fuzz::parseFlags(StringRef text, Update &update,
       update.batchDims.push_back(value.str());
     } else if (flag == "--mixed-precision") {
       update.mixedPrecision = value.str();
+    } else if (flag == "--metrics") {
+      update.metrics = value.str();
     } else if (flag == "--optimizer") {
       update.optimizer = value.str();
     } else if (flag == "--set") {

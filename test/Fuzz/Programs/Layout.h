@@ -49,6 +49,7 @@ struct Update {
   std::vector<std::string> settings = {"optimizer.lr=1"};
   std::vector<std::string> batchDims;
   std::string mixedPrecision; ///< fp8, or empty
+  std::string metrics;        ///< precision, or empty
 
   /// Whether a setting says how gradients are sent.
   static bool isOfWire(llvm::StringRef setting) {
