@@ -25,9 +25,11 @@ TRAINING = ["--train", "--loss", "loss", "--entries=step", "--optimizer-given", 
             "scheduler.warmup_steps=30"]
 FP8 = ["--mixed-precision=fp8", "--set"]
 PRECISIONS = {
-    "fp32": [], "bf16": ["--mixed-precision=bf16"], "fp16": ["--mixed-precision=fp16"],
+    "fp32": [], "fp32 by tp=2": ["--mesh", "tp=2"], "bf16": ["--mixed-precision=bf16"], "fp16": ["--mixed-precision=fp16"],
     **{f"fp8 {recipe}": [*FP8, f"fp8.recipe={recipe}"]
-       for recipe in ("delayed", "current", "block", "mxfp8", "tensorwise", "rowwise", "rowwise_with_gw_hp")},
+       for recipe in ("delayed", "current", "block", "mxfp8", "nvfp4", "tensorwise", "rowwise",
+                      "rowwise_with_gw_hp")},
+    **{f"MS-AMP {level}": [*FP8, f"fp8.recipe=msamp_{level.lower()}"] for level in ("O1", "O2")},
 }
 OPTIMIZERS = {"8-bit AdamW": "adamw_8bit"}
 LAYOUTS = ["--micro-batches=4", "--mesh dp=2", "--mesh dp=4", "--mesh dp=2 --set zero_stage=1",
@@ -105,8 +107,9 @@ def main():
             curves = result["curves"].setdefault(name, {})
             for precision in options.precisions.split(","):
                 if len(curves.get(precision, [])) != options.steps:
-                    curves[precision] = losses_of(options.tools, model, work, tokens, PRECISIONS.get(precision, []), options.steps,
-                                                  OPTIMIZERS.get(precision, "adamw"))
+                    flags = PRECISIONS.get(precision, [])
+                    curves[precision] = losses_of(options.tools, model, work, tokens, flags, options.steps,
+                                                  OPTIMIZERS.get(precision, "adamw"), ranks_of(" ".join(flags)))
                     harness.write(options.results, "precision-curves", result, table(result))
             if options.layouts:
                 flags = PRECISIONS[options.layouts]
