@@ -23,6 +23,9 @@
 // CHECK: nn.reshape %[[Q]] : (tensor<512x2x16xf32>) -> tensor<512x32xf32>
 // CHECK: %[[K:.*]] = nn.slice %{{.*}} starts [0, 0, 16] sizes [512, 2, 8] steps [1, 1, 1]
 // CHECK: nn.reshape %[[K]] : (tensor<512x2x8xf32>) -> tensor<512x16xf32>
+// What is joined is asked for in shares, also where it would come whole.
+// CHECK: dist.constraint %{{.*}} to #any-tp : tensor<512x32xf32>
+// CHECK: dist.constraint %{{.*}} to #any-tp : tensor<512x16xf32>
 // CHECK: %[[C:.*]] = nn.concat {{.*}} dim 2 : (tensor<512x2x16xf32>, tensor<512x2x8xf32>) -> tensor<512x2x24xf32>
 // CHECK: nn.reshape %[[C]] : (tensor<512x2x24xf32>) -> tensor<512x48xf32>
 // MOVED-LABEL: func.func @fused

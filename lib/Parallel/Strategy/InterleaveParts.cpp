@@ -25,9 +25,10 @@ using Orders = llvm::DenseMap<Attribute, dist::InterleavedAttr>;
 class Interleaver {
 public:
   Interleaver(func::FuncOp entry, dist::MeshOp mesh, int64_t sharers)
-      : entry(entry), axes(getTensorAxes(mesh)), ranks(countTensorRanks(mesh)),
-        sharers(sharers), gradientOps(entry), plain(entry, nullptr, mesh),
-        fused(entry, plain), classes(entry, &fused, mesh) {}
+      : entry(entry), mesh(mesh), axes(getTensorAxes(mesh)),
+        ranks(countTensorRanks(mesh)), sharers(sharers), gradientOps(entry),
+        plain(entry, nullptr, mesh), fused(entry, plain),
+        classes(entry, &fused, mesh) {}
 
   /// Finds what to do, but for the classes of states in `kept`.
   Orders find(const llvm::DenseSet<Attribute> &kept);
@@ -39,10 +40,12 @@ private:
   }
   dist::InterleavedAttr getOrder(Value value);
   Value reshapeApart(OpBuilder &builder, Value value, unsigned dim);
+  Value placeShares(OpBuilder &builder, Value value, unsigned dim);
   void cut(nn::SliceOp op, unsigned dim);
   void join(nn::ConcatOp op, unsigned dim);
 
   func::FuncOp entry;
+  dist::MeshOp mesh;
   SmallVector<StringRef, 2> axes;
   int64_t ranks;
   int64_t sharers; ///< of states, which they pad if they must
@@ -131,6 +134,20 @@ Value Interleaver::reshapeApart(OpBuilder &builder, Value value, unsigned dim) {
       value);
 }
 
+/// Asks for a share of a part on each rank: all of them would else join whole
+/// parts in the ranks' order, and each throw away what others have.
+Value Interleaver::placeShares(OpBuilder &builder, Value value, unsigned dim) {
+  MLIRContext *context = entry.getContext();
+  SmallVector<dist::AxesAttr> dims(
+      shapeOf(value).size(),
+      dist::AxesAttr::get(context, ArrayRef<StringRef>(), /*open=*/true));
+  dims[dim] = dist::AxesAttr::get(context, axes);
+  auto name = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
+  return dist::ConstraintOp::create(
+      builder, value.getLoc(), value,
+      dist::ShardingAttr::get(context, name, dims));
+}
+
 void Interleaver::cut(nn::SliceOp op, unsigned dim) {
   OpBuilder builder(op);
   auto each = [&](ArrayRef<int64_t> numbers, int64_t ofRanks, int64_t by) {
@@ -149,7 +166,8 @@ void Interleaver::join(nn::ConcatOp op, unsigned dim) {
   OpBuilder builder(op);
   SmallVector<Value> parts;
   for (Value input : op.getInputs())
-    parts.push_back(reshapeApart(builder, input, dim));
+    parts.push_back(
+        reshapeApart(builder, placeShares(builder, input, dim), dim));
   Value made = nn::ConcatOp::create(builder, op.getLoc(), parts, dim + 1);
   op.replaceAllUsesWith(
       reshape(builder, op.getLoc(), made, shapeOf(op.getResult())));
