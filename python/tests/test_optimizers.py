@@ -167,7 +167,7 @@ def settings(**values):
     return [f"--set=optimizer.{key}={spell(value)}" for key, value in values.items()]
 
 
-#: Those with moments in 8 bits: test_adam_8bit.py and test_msamp.py train them.
+#: Those with moments in 8 bits, whose rules test_adam_8bit.py and test_msamp.py hold.
 CODED = {"adamw_8bit", "adam_8bit", "adamw_fp8", "adam_fp8"}
 
 # The name, the original, and what both are given.
