@@ -20,7 +20,7 @@ import numpy as np
 import train
 
 BATCH, SEQUENCE = 8, 64
-TRAINING = ["--train", "--loss", "loss", "--entries=step", "--optimizer-given", "--set", "optimizer.lr=1e-3", "--set",
+TRAINING = ["--train", "--loss", "loss", "--entries=step", "--set", "optimizer.lr=1e-3", "--set",
             "optimizer.weight_decay=0.01", "--set", "gradient_clipping=1", "--set", "scheduler.type=linear", "--set",
             "scheduler.warmup_steps=30"]
 FP8 = ["--mixed-precision=fp8", "--set"]
@@ -45,8 +45,7 @@ def write_tokens(path):
 
 def losses_of(tools, model, work, tokens, flags, steps, optimizer="adamw", ranks=1):
     program = work / "model.accx"
-    words = [f"--optimizer={optimizer}" if word == "--optimizer-given" else word for word in TRAINING]
-    words += ["--set", f"scheduler.total_steps={max(steps, 31)}"]
+    words = [*TRAINING, f"--optimizer={optimizer}", "--set", f"scheduler.total_steps={max(steps, 31)}"]
     subprocess.run([tools / "acc-opt", model / "model.onnx", *words, *flags, "-o", program], check=True,
                    stderr=subprocess.DEVNULL)
     run = subprocess.run([tools / "acc-run", program, "-n", str(ranks), "--steps", str(steps), "--data", tokens,

@@ -79,6 +79,9 @@ struct RunPhasesPass : impl::RunPhasesPassBase<RunPhasesPass> {
     options.train.inference.batchDims =
         llvm::to_vector_of<std::string>(batchDims);
     options.train.mixedPrecision = mixedPrecision;
+    if (!metrics.empty() && metrics != "precision")
+      return getOperation().emitError()
+             << "expected precision as 'metrics', found '" << metrics << "'";
     options.measuresRounding = metrics == "precision";
     options.cut.cuts.assign(cuts.begin(), cuts.end());
     options.place.annotate.mesh = mesh;

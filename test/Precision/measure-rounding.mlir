@@ -1,8 +1,10 @@
 // Casts to f16 and 8 bits get an output each, of five numbers.
 // RUN: acc-opt %s --train-measure-rounding | FileCheck %s
-// RUN: sed 's/xf16/xbf16/g; s/<f16>/<bf16>/g; /%%codes = /d; s/%%codes/%%scaled/; s/xf8E4M3FN/xf32/g; s/4x16xf32>, tensor<16x2xf32/4x16xf32>, tensor<16x2xf32/' %s > %t.mlir
+// RUN: sed 's/xf16/xbf16/g; s/<f16>/<bf16>/g; /%%codes = /d; s/%%codes/%%scaled/; s/xf8E4M3FN/xf32/g' %s > %t.mlir
 // RUN: not acc-opt %t.mlir --train-measure-rounding 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: error: expected a step that rounds to float16 or to 8 bits for --metrics=precision, found none; add --mixed-precision=fp16 or fp8
+// RUN: not acc-opt %fixtures/regression.mlir --accel-run-phases="to=train train loss=loss optimizer=sgd metrics=speed" 2>&1 | FileCheck %s --check-prefix=KIND
+// KIND: error: expected precision as 'metrics', found 'speed'
 
 // CHECK-LABEL: func.func @step
 // CHECK-SAME: (%[[X:[^ ]*]]: tensor<4x16xf32>
