@@ -5,7 +5,6 @@
 #include "Schema.h"
 
 using namespace accel::config;
-using llvm::StringLiteral;
 
 static constexpr Key kKeys[] = {
     done("fp8_backend", "~TE,MSAMP,AO|null", "TE",

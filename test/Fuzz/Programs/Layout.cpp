@@ -68,18 +68,18 @@ std::string Update::getFlags() const {
 
 /// Beside those that most programs have; each so that a gradient which is 0 but
 /// for rounding moves nothing.
-static const Update kOthers[] = {
-    {"muon", {"optimizer.lr=0.1", "optimizer.eps=0.01"}, {}},
-    {"lamb", {"optimizer.lr=0.1", "optimizer.eps=0.01"}, {}},
-    {"lars", {"optimizer.lr=0.1", "optimizer.weight_decay=0.01"}, {}},
-    {"adafactor", {"optimizer.lr=0.1", "optimizer.eps1=0.01"}, {}},
-    {"rmsprop", {"optimizer.eps=0.01", "optimizer.centered=true"}, {}},
-    {"nadam", {"optimizer.eps=0.01", "optimizer.weight_decay=0.01"}, {}},
-    {"radam", {"optimizer.eps=0.01"}, {}},
-    {"adamw_8bit", {"optimizer.eps=0.01", "optimizer.min_8bit_size=2"}, {}},
-    {"schedule_free_adamw", {"optimizer.eps=0.01"}, {}},
-    {"adagrad", {"optimizer.eps=0.01"}, {}},
-    {"adamw", {"optimizer.eps=0.01", "groups[*].lr=0.002"}, {}}};
+static const std::pair<const char *, std::vector<std::string>> kOthers[] = {
+    {"muon", {"optimizer.lr=0.1", "optimizer.eps=0.01"}},
+    {"lamb", {"optimizer.lr=0.1", "optimizer.eps=0.01"}},
+    {"lars", {"optimizer.lr=0.1", "optimizer.weight_decay=0.01"}},
+    {"adafactor", {"optimizer.lr=0.1", "optimizer.eps1=0.01"}},
+    {"rmsprop", {"optimizer.eps=0.01", "optimizer.centered=true"}},
+    {"nadam", {"optimizer.eps=0.01", "optimizer.weight_decay=0.01"}},
+    {"radam", {"optimizer.eps=0.01"}},
+    {"adamw_8bit", {"optimizer.eps=0.01", "optimizer.min_8bit_size=2"}},
+    {"schedule_free_adamw", {"optimizer.eps=0.01"}},
+    {"adagrad", {"optimizer.eps=0.01"}},
+    {"adamw", {"optimizer.eps=0.01", "groups[*].lr=0.002"}}};
 
 Update fuzz::makeUpdate(Random &random) {
   Update update;
@@ -93,7 +93,8 @@ Update fuzz::makeUpdate(Random &random) {
                        "optimizer.weight_decay=0.01"};
     break;
   case 2:
-    update = kOthers[random.below(std::size(kOthers))];
+    std::tie(update.optimizer, update.settings) =
+        kOthers[random.below(std::size(kOthers))];
     break;
   default:
     break;
