@@ -90,21 +90,29 @@ static std::optional<Parts> getParts(const View &view, const View &whole,
 
 /// Whether operands are alike in all but how many parts they have along `own`.
 static bool areLike(const Parts &lhs, const Parts &rhs, unsigned own) {
-  auto same = [](const auto &lhs, const auto &rhs) {
-    return llvm::equal(lhs, rhs, [](const Located &a, const Located &b) {
-      return a.dim == b.dim && a.digit == b.digit;
-    });
+  auto isSame = [](const Located &a, const Located &b) {
+    return a.dim == b.dim && a.digit == b.digit;
   };
   if (lhs.size != rhs.size || lhs.view.partial != rhs.view.partial ||
       lhs.view.reduction != rhs.view.reduction ||
-      lhs.view.ranks.size() != rhs.view.ranks.size() ||
-      !same(lhs.located.ranks, rhs.located.ranks))
+      lhs.view.ranks.size() != rhs.view.ranks.size())
     return false;
-  for (size_t rank = 0; rank < rhs.view.ranks.size(); ++rank)
-    if (lhs.view.ranks[rank].first != rhs.view.ranks[rank].first)
+  // Which of the axes has come first says nothing.
+  auto getPlace = [](const Parts &parts, StringAttr axis) -> const Located * {
+    for (auto &&[rank, at] :
+         llvm::zip_equal(parts.view.ranks, parts.located.ranks))
+      if (rank.first == axis)
+        return &at;
+    return nullptr;
+  };
+  for (const auto &rank : lhs.view.ranks) {
+    const Located *place = getPlace(rhs, rank.first);
+    if (!place || !isSame(*getPlace(lhs, rank.first), *place))
       return false;
+  }
   for (size_t dim = 0; dim < rhs.located.dims.size(); ++dim)
-    if (dim != own && !same(lhs.located.dims[dim], rhs.located.dims[dim]))
+    if (dim != own &&
+        !llvm::equal(lhs.located.dims[dim], rhs.located.dims[dim], isSame))
       return false;
   return true;
 }

@@ -13,6 +13,7 @@ using namespace accel::equivalence;
 static bool split(View &view, unsigned dim, ArrayRef<StringAttr> axes,
                   PieceMaker &maker) {
   auto &digits = view.dims[dim];
+  merge(digits);
   for (StringAttr axis : axes) {
     ViewDigit taken;
     int64_t size = maker.getSize(axis);
@@ -54,9 +55,33 @@ static void join(View &view, unsigned dim, ArrayRef<ViewDigit> taken) {
   view.dims[dim].insert(view.dims[dim].begin(), taken.begin(), taken.end());
 }
 
-/// What was split over an axis of the group is split over another one of it.
+/// The ranges of positions that digits are: neighbours are one.
+static std::vector<Digit> joinDigits(std::vector<Digit> digits) {
+  llvm::sort(digits, [](const Digit &lhs, const Digit &rhs) {
+    return lhs.stride > rhs.stride;
+  });
+  std::vector<Digit> joined;
+  for (const Digit &digit : digits)
+    if (!joined.empty() && joined.back().stride == digit.stride * digit.size)
+      joined.back() = {joined.back().size * digit.size, digit.stride};
+    else
+      joined.push_back(digit);
+  return joined;
+}
+
+/// Digits that axes of the group split are split by others of it, the same
+/// positions among the same ranks: where a member begins is where the one
+/// began that it got its piece from, and that must be a sum of one digit for
+/// each axis.
 static bool permute(View &view, dist::PermuteOp op, PieceMaker &maker) {
   Axes group = maker.dropUnits(op.getAxes().getNames());
+  for (StringAttr axis : view.partial)
+    if (!holds(Premise::ViewIsNoTerm, !llvm::is_contained(group, axis)))
+      return false;
+  std::vector<std::pair<StringAttr, Digit>> before, after, others;
+  for (const auto &rank : view.ranks)
+    (llvm::is_contained(group, rank.first) ? before : others).push_back(rank);
+  int64_t members = op.getSources().size();
   auto getCoordinate = [&](StringAttr of, int64_t member) {
     for (StringAttr axis : llvm::reverse(group)) {
       if (axis == of)
@@ -65,24 +90,37 @@ static bool permute(View &view, dist::PermuteOp op, PieceMaker &maker) {
     }
     llvm_unreachable("an axis of the group");
   };
-  for (StringAttr axis : view.partial)
-    if (!holds(Premise::ViewIsNoTerm, !llvm::is_contained(group, axis)))
-      return false;
-  for (auto &[axis, digit] : view.ranks) {
-    if (!llvm::is_contained(group, axis))
-      continue;
-    StringAttr from = axis;
-    auto isNew = [&](StringAttr to) {
-      for (auto [member, source] : llvm::enumerate(op.getSources()))
-        if (getCoordinate(to, member) != getCoordinate(from, source))
-          return false;
-      return maker.getSize(to) == maker.getSize(from);
-    };
-    auto found = llvm::find_if(group, isNew);
-    if (found == group.end())
-      return false;
-    axis = *found;
+  auto getBegin = [&](ArrayRef<std::pair<StringAttr, Digit>> ranks,
+                      int64_t member) {
+    int64_t begin = 0;
+    for (auto [axis, digit] : ranks)
+      begin += getCoordinate(axis, member) * digit.stride;
+    return begin;
+  };
+  int64_t places = members; // of a step along an axis, in members
+  for (StringAttr axis : group) {
+    places /= maker.getSize(axis);
+    if (int64_t stride = getBegin(before, op.getSources()[places]))
+      after.push_back({axis, {maker.getSize(axis), stride}});
   }
+  for (int64_t member = 0; member < members; ++member)
+    if (!holds(Premise::ViewBeginsThere,
+               getBegin(after, member) ==
+                   getBegin(before, op.getSources()[member])))
+      return false;
+  std::vector<Digit> old, now;
+  for (const auto &rank : before)
+    old.push_back(rank.second);
+  for (const auto &rank : after)
+    now.push_back(rank.second);
+  // A digit of interleaved parts may end where they do.
+  bool isCutElsewhere = llvm::any_of(
+      now, [&](const Digit &digit) { return !llvm::is_contained(old, digit); });
+  if (joinDigits(old) != joinDigits(now) ||
+      (isCutElsewhere && !view.interleaved.empty()))
+    return false;
+  view.ranks = std::move(others);
+  view.ranks.insert(view.ranks.end(), after.begin(), after.end());
   return true;
 }
 

@@ -7,8 +7,7 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
 
-/// Joins what stands next to each other in the root as well.
-static void merge(std::vector<ViewDigit> &digits) {
+void equivalence::merge(std::vector<ViewDigit> &digits) {
   std::vector<ViewDigit> merged;
   for (const ViewDigit &digit : digits) {
     if (digit.size == 1)

@@ -22,6 +22,9 @@ struct ViewDigit : Digit {
   }
 };
 
+/// Joins digits that stand next to each other in the root as well.
+void merge(std::vector<ViewDigit> &digits);
+
 /// A tensor each element of which is one of `root`'s, in row-major order: along
 /// each dimension, major to minor, digits of its position there. What a rank
 /// holds begins where its coordinates say.
