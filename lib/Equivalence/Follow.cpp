@@ -283,8 +283,9 @@ LogicalResult Follower::follow(Operation *op) {
     apply(Stage::Deal, op);
     return isFollowed(op) ? success() : refuse();
   }
-  Value same = isa<nn::GradientOp, nn::CutOp>(op) ? op->getOperand(0)
-                                                  : getOnlyJoined(op);
+  Value same = isa<nn::GradientOp, nn::CompleteOp, nn::CutOp>(op)
+                   ? op->getOperand(0)
+                   : getOnlyJoined(op);
   if (same) {
     Known what = at(same);
     at(op->getResult(0)) = std::move(what);
