@@ -17,11 +17,14 @@ struct Change {
   int64_t before = 0, after = 0; ///< elements cut away, or padded
 };
 
-/// A rank's part of a tensor, the parts of which are a dimension of their own.
+/// A rank's part of a tensor, the parts of which are a dimension of their own,
+/// or the major places of one.
 struct Parts {
   View view;
   LocatedView located;
-  int64_t size; ///< of a part
+  int64_t size;     ///< of a part
+  int64_t held = 1; ///< so many of its elements stand behind one another
+  std::vector<Located> within = {}; ///< and where
 };
 } // namespace
 
@@ -66,7 +69,7 @@ static void joinNeighbours(std::vector<Located> &places) {
 }
 
 /// Reads a view so that dimension `dim` of it counts parts along dimension
-/// `wholeDim` of `whole`.
+/// `wholeDim` of `whole`, and then what it has of each.
 static std::optional<Parts> getParts(const View &view, const View &whole,
                                      unsigned dim, unsigned wholeDim,
                                      int64_t size) {
@@ -75,17 +78,20 @@ static std::optional<Parts> getParts(const View &view, const View &whole,
     return std::nullopt;
   for (std::vector<Located> &places : located->dims)
     joinNeighbours(places);
-  int64_t next = size; // what is above the next part
-  for (const Located &place : located->dims[dim]) {
-    if (place.dim != wholeDim || place.digit.stride * place.digit.size != next)
-      return std::nullopt;
-    next = place.digit.stride;
-  }
+  Parts parts = {view, *located, size};
+  for (const Located &place : located->dims[dim])
+    if (parts.within.empty() && place.dim == wholeDim &&
+        place.digit.stride * place.digit.size == parts.size) {
+      parts.size = place.digit.stride;
+    } else {
+      parts.within.push_back(place);
+      parts.held *= place.digit.size;
+    }
   for (const auto &digits : view.dims)
     for (const ViewDigit &digit : digits)
       if (digit.held)
         return std::nullopt;
-  return Parts{view, *located, next};
+  return parts;
 }
 
 /// Whether operands are alike in all but how many parts they have along `own`.
@@ -95,7 +101,8 @@ static bool areLike(const Parts &lhs, const Parts &rhs, unsigned own) {
   };
   if (lhs.size != rhs.size || lhs.view.partial != rhs.view.partial ||
       lhs.view.reduction != rhs.view.reduction ||
-      lhs.view.ranks.size() != rhs.view.ranks.size())
+      lhs.view.ranks.size() != rhs.view.ranks.size() ||
+      !llvm::equal(lhs.within, rhs.within, isSame))
     return false;
   // Which of the axes has come first says nothing.
   auto getPlace = [](const Parts &parts, StringAttr axis) -> const Located * {
@@ -149,8 +156,13 @@ std::optional<View> Follower::applyParts(Operation *whole, Operation *local,
                       [&](const View &view) { return read(view).has_value(); }))
       return std::nullopt;
   }
-  if (change->before != own->before * first->size ||
-      change->after != own->after * first->size)
+  auto isWhole = [&](int64_t whole, int64_t local) {
+    return local % first->held == 0 &&
+           whole == local / first->held * first->size;
+  };
+  if (!holds(Premise::ChangesWholeParts,
+             isWhole(change->before, own->before) &&
+                 isWhole(change->after, own->after)))
     return std::nullopt;
   if (auto pad = dyn_cast<nn::PadOp>(whole)) {
     const Known &value = at(local->getOperand(1));
@@ -175,11 +187,15 @@ std::optional<View> Follower::applyParts(Operation *whole, Operation *local,
   };
   for (auto [dim, places] : llvm::enumerate(first->located.dims)) {
     auto &digits = result.dims.emplace_back();
-    if (dim != own->dim)
+    if (dim != own->dim) {
       for (const Located &at : places)
         digits.push_back(place(at));
-    else if (int64_t left = shapeOf(made)[change->dim] / first->size; left > 1)
-      digits.push_back(place({change->dim, {left, first->size}}));
+    } else {
+      if (int64_t left = shapeOf(made)[change->dim] / first->size; left > 1)
+        digits.push_back(place({change->dim, {left, first->size}}));
+      for (const Located &at : first->within)
+        digits.push_back(place(at));
+    }
     int64_t size = 1;
     for (const ViewDigit &digit : digits)
       size *= digit.size;

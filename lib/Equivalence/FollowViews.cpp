@@ -19,9 +19,12 @@ std::vector<View> Follower::getViews(Value value) {
     if (auto view = getView(whole, piece, shapeOf(value), maker))
       views.push_back(std::move(*view));
   }
-  for (size_t number = 0, count = views.size(); number < count; ++number)
+  for (size_t number = 0, count = views.size(); number < count; ++number) {
     for (View &split : readAsSplit(views[number], maker))
       views.push_back(std::move(split));
+    if (std::optional<View> digits = readAsDigits(views[number]))
+      views.push_back(std::move(*digits));
+  }
   return views;
 }
 

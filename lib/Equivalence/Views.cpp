@@ -399,6 +399,17 @@ static bool deinterleave(View &view, size_t number) {
   return true;
 }
 
+std::optional<View> equivalence::readAsDigits(View view) {
+  if (view.interleaved.empty())
+    return std::nullopt;
+  for (auto &digits : view.dims)
+    merge(digits);
+  for (size_t number = view.interleaved.size(); number-- > 0;)
+    if (!deinterleave(view, number))
+      return std::nullopt;
+  return view;
+}
+
 std::optional<Piece> equivalence::getPiece(View view, Value value,
                                            const View &whole) {
   // What is all of a dimension is its parts; of a dimension that has others

@@ -62,6 +62,10 @@ std::optional<View> getView(const View &whole, const Piece &piece,
 /// of which a rank holds a part read as one that axes split, in every way.
 std::vector<View> readAsSplit(const View &view, PieceMaker &maker);
 
+/// Shares of interleaved parts of one size, as digits of the position itself;
+/// none if there are no such parts, or no digits say it.
+std::optional<View> readAsDigits(View view);
+
 /// A range of the positions along a dimension of a tensor.
 struct Located {
   unsigned dim;

@@ -176,7 +176,9 @@ static void makeParts(RuleProgram &p) {
     if (kind == 0) {
       zeros[dim] = before * unit;
       sizes[dim] = kept * unit;
-      if (error && sizes[dim] > 1)
+      if (error && p.chance(50))
+        zeros[dim] += zeros[dim] > 0 ? -1 : 1; // other elements, as many
+      else if (error && sizes[dim] > 1)
         --sizes[dim];
       if (zeros[dim] + sizes[dim] > shapeOf(x)[dim]) {
         p.isValid = false;
@@ -222,8 +224,17 @@ static void makeParts(RuleProgram &p) {
     p.ask(made.getDefiningOp(), {RuleId::Parts});
     return;
   }
+  // Shares of parts: of each as many elements as a rank has, side by side.
+  int64_t unit = size, ranks = 1;
+  for (StringAttr axis : piece.dims[0].axes)
+    ranks *= p.getSize(axis);
+  if (p.chance(50) && ranks > 1 && size % ranks == 0) {
+    piece.dims[0].parts = {std::vector<int64_t>(parts, size), ranks};
+    unit = size / ranks;
+  }
   Value x = p.take(piece), y = p.take(p.likewise(piece, b));
-  Value made = change(p.local, x, y, 0, size, p.chance(10));
+  Value made =
+      change(p.local, x, y, 0, p.chance(90) ? unit : size / 2, p.chance(10));
   p.ask(made.getDefiningOp(), {RuleId::Parts});
 }
 
