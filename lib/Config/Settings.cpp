@@ -67,13 +67,13 @@ static constexpr NamedSetting kSettings[] = {
     ofPass("power_sgd.orthogonalization_epsilon", "number>=0",
            "added to lengths that are divided by"),
     ofPass("power_sgd.random_seed", "int>=0", "of the first factors"),
-    ofPass("offload.optimizer", "none,cpu,nvme",
+    ofPass("offload.optimizer", "none,cpu,nvme,auto",
            "where the optimizer's states lie: on the device, in the host's "
            "memory, or in a file"),
-    ofPass("offload.parameters", "none,cpu,nvme",
+    ofPass("offload.parameters", "none,cpu,nvme,auto",
            "where the parameters lie: on the device, in the host's memory, or "
            "in a file"),
-    ofPass("offload.activations", "none,cpu,nvme",
+    ofPass("offload.activations", "none,cpu,nvme,auto",
            "where what the forward keeps for the backward lies: on the "
            "device, in the host's memory, or in a file"),
     ofPass("offload.nvme_path", "name",

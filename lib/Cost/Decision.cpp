@@ -109,6 +109,21 @@ static std::optional<Decision> readDecision(Attribute attr) {
   return decision;
 }
 
+void cost::takeBack(ModuleOp module, ArrayRef<StringRef> names) {
+  ArrayAttr told = findConsidered(module);
+  if (!told)
+    return;
+  SmallVector<Attribute> kept;
+  for (Attribute each : told) {
+    auto attrs = dyn_cast<DictionaryAttr>(each);
+    auto name = attrs ? attrs.getAs<StringAttr>("decision") : nullptr;
+    if (!name || !llvm::is_contained(names, name.getValue()))
+      kept.push_back(each);
+  }
+  setDecision(module, kConsideredKey,
+              ArrayAttr::get(module.getContext(), kept));
+}
+
 FailureOr<std::vector<Decision>> cost::readDecisions(ModuleOp module) {
   std::vector<Decision> decisions;
   ArrayAttr considered = findConsidered(module);

@@ -50,6 +50,9 @@ bool isAskedForDecisions(mlir::ModuleOp module);
 ///      others = [{value = "gpipe", …}]}
 void tell(mlir::ModuleOp module, const Decision &decision);
 
+/// Takes back what was told of decisions with these names: they were made anew.
+void takeBack(mlir::ModuleOp module, llvm::ArrayRef<llvm::StringRef> names);
+
 /// Those that were told, in their order; none of a module that was not asked.
 /// Errors, at the module: one that is not of that form.
 mlir::FailureOr<std::vector<Decision>> readDecisions(mlir::ModuleOp module);

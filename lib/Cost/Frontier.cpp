@@ -33,6 +33,7 @@ void cost::tellFrontier(ModuleOp module, ArrayRef<FrontierPoint> points) {
         attrs.set("more_work", builder.getF64FloatAttr(point.moreWork));
         attrs.set("time", builder.getF64FloatAttr(point.time));
         attrs.set("what", builder.getStringAttr(point.what));
+        attrs.set("decided", builder.getStringAttr(point.decided));
         return attrs.getDictionary(module.getContext());
       });
   setDecision(module, kFrontierKey, builder.getArrayAttr(all));
@@ -49,12 +50,14 @@ FailureOr<std::vector<FrontierPoint>> cost::readFrontier(ModuleOp module) {
     auto work = attrs ? attrs.getAs<FloatAttr>("more_work") : nullptr;
     auto time = attrs ? attrs.getAs<FloatAttr>("time") : nullptr;
     auto what = attrs ? attrs.getAs<StringAttr>("what") : nullptr;
-    if (!bytes || !work || !time || !what || attrs.size() != 4)
+    auto decided = attrs ? attrs.getAs<StringAttr>("decided") : nullptr;
+    if (!bytes || !work || !time || !what || !decided || attrs.size() != 5)
       return module.emitError()
              << "expected in '" << kFrontierKey << "' of '" << kDecisionsAttr
-             << "' 'bytes', 'more_work', 'time' and 'what', found " << each;
+             << "' 'bytes', 'more_work', 'time', 'what' and 'decided', found "
+             << each;
     points.push_back({bytes.getInt(), work.getValueAsDouble(),
-                      time.getValueAsDouble(), what.str()});
+                      time.getValueAsDouble(), what.str(), decided.str()});
   }
   return points;
 }

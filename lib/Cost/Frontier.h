@@ -17,7 +17,8 @@ struct FrontierPoint {
   /// What is done again, and what the step takes, as parts of the step's work
   /// and time where nothing is computed again.
   double moreWork, time;
-  std::string what; ///< "7 layers full, 5 layers none"
+  std::string what;    ///< "7 layers full, 5 layers none"
+  std::string decided; ///< what a budget decides beside: "gathers once"
 };
 
 /// The key of `accel.decisions` under which points are told: a list, empty at
@@ -31,7 +32,7 @@ bool isAskedForFrontier(mlir::ModuleOp module);
 /// Tells the points, in the place of those told before, as
 ///
 ///     [{bytes = 4096 : i64, more_work = 0.25 : f64, time = 1.25 : f64,
-///       what = "2 layers full"}]
+///       what = "2 layers full", decided = ""}]
 void tellFrontier(mlir::ModuleOp module, llvm::ArrayRef<FrontierPoint> points);
 
 /// Those that were told; none of a module that was not asked. Errors, at the

@@ -36,6 +36,7 @@ struct Link {
 struct Machine {
   Rank rank;
   Link copy;       ///< within a rank: dearer than nothing
+  Link storage;    ///< to a file on a disk of the machine, or from it
   Link message;    ///< from one rank to another
   Link collective; ///< each of a group's steps, for which its ranks meet
 };
@@ -43,8 +44,11 @@ struct Machine {
 /// Round figures, of which only ratios matter: they put choices in order. What
 /// is compiled for where nobody says more (a mesh's `links`, a file of
 /// `--links`): cores and memory of one machine with ranks that share it.
-inline constexpr Machine kMachine = {
-    {6.4e11, 4e10, 0}, {1e-7, 1e11}, {1.5625e-6, 1e10}, {5e-6, 1e10}};
+inline constexpr Machine kMachine = {{6.4e11, 4e10, 0},
+                                     {1e-7, 1e11},
+                                     {1e-4, 2.5e9},
+                                     {1.5625e-6, 1e10},
+                                     {5e-6, 1e10}};
 
 /// The same in one measure, floating-point operations of a rank: what a byte
 /// that goes to memory or comes from there is worth, one that goes to another

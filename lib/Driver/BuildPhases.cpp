@@ -4,6 +4,8 @@
 #include "CutOptions.h"
 #include "FixedBatch.h"
 #include "Phases.h"
+#include "lib/Cost/OffloadDecisions.h"
+#include "lib/Search/Candidates.h"
 #include "lib/Tasks/Passes.h"
 #include "lib/Transforms/Passes.h"
 #include "mlir/Transforms/Passes.h"
@@ -38,6 +40,23 @@ getQuantizeOptions(const PhaseOptions &options) {
             ? countBatchRanks(options.place.annotate.mesh).value_or(1)
             : 1;
   return quantize;
+}
+
+/// What a budget decides beside recomputation: whatever is `auto`.
+static search::OpenDecisions listOpen(const PhaseOptions &options) {
+  search::OpenDecisions open;
+  open.gathers = options.fitMemory.gathersOpen;
+  open.schedule = options.decide.schedule == "auto";
+  for (auto [key, where] :
+       {std::pair(kOffloadOptimizer, &options.plan.offloaded.optimizer),
+        std::pair(kOffloadParameters, &options.plan.offloaded.parameters),
+        std::pair(kOffloadActivations, &options.plan.activations.space)})
+    if (*where == "auto")
+      open.offloads.push_back(key.str());
+  open.spaces.push_back("host");
+  if (!options.plan.allocate.storagePath.empty())
+    open.spaces.push_back("nvme");
+  return open;
 }
 
 void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
@@ -108,7 +127,7 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     pm.addPass(equivalence::createKeepProgramPass(options.logical));
     // To a budget it is chosen when all else is known.
     bool isChosen =
-        options.recompute.policy == "auto" && !options.fitMemory.budget.empty();
+        options.recompute.policy == "auto" && !options.decide.budget.empty();
     if (options.recompute.policy != "none" && !isChosen)
       pm.addPass(parallel::createMarkRecomputedPass(options.recompute));
     if (options.lossChunks.chunks != "none")
@@ -125,9 +144,13 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
           plan::buildTrialPipeline(trial, plan, stages);
         }};
     pm.addPass(search::createDecidePass(options.decide, trier.buildSplit));
-    pm.addPass(search::createTraceFrontierPass(trier));
+    search::OpenDecisions open = listOpen(options);
+    search::TraceFrontierPassOptions trace;
+    open.write(trace);
+    pm.addPass(search::createTraceFrontierPass(trace, trier));
     search::FitMemoryPassOptions fit = options.fitMemory;
     fit.recompute = options.recompute.policy;
+    open.write(fit);
     pm.addPass(search::createFitMemoryPass(fit, trier));
     // Of all that is decided now.
     pm.addPass(search::createPredictMemoryPass(std::move(trier)));

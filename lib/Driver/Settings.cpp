@@ -244,27 +244,30 @@ static constexpr Row kRows[] = {
     {"recompute", [](PhaseOptions &o) -> Into { return Into(o.recompute); }},
     {"memory_budget",
      [](PhaseOptions &o) -> Into {
-       return {o.fitMemory.budget, Into::Budget()};
+       return {o.decide.budget, Into::Budget()};
      }},
     {"offload.host_budget",
      [](PhaseOptions &o) -> Into {
-       return {o.fitMemory.hostBudget, Into::Budget()};
+       return {o.decide.hostBudget, Into::Budget()};
      }},
     {"offload.nvme_budget",
      [](PhaseOptions &o) -> Into {
-       return {o.fitMemory.nvmeBudget, Into::Budget()};
+       return {o.decide.nvmeBudget, Into::Budget()};
      }},
     {"offload.optimizer",
      [](PhaseOptions &o) -> Into {
-       return {o.plan.offloaded.optimizer, "none,cpu,nvme", "none,host,nvme"};
+       return {o.plan.offloaded.optimizer, "none,cpu,nvme,auto",
+               "none,host,nvme,auto"};
      }},
     {"offload.parameters",
      [](PhaseOptions &o) -> Into {
-       return {o.plan.offloaded.parameters, "none,cpu,nvme", "none,host,nvme"};
+       return {o.plan.offloaded.parameters, "none,cpu,nvme,auto",
+               "none,host,nvme,auto"};
      }},
     {"offload.activations",
      [](PhaseOptions &o) -> Into {
-       return {o.plan.activations.space, "none,cpu,nvme", "none,host,nvme"};
+       return {o.plan.activations.space, "none,cpu,nvme,auto",
+               "none,host,nvme,auto"};
      }},
     {"offload.ratio",
      [](PhaseOptions &o) -> Into { return o.plan.offloaded.ratio; }},
@@ -328,7 +331,9 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
   auto isAny = [&](StringRef where) {
     return offloaded.optimizer == where || offloaded.parameters == where;
   };
-  bool isInFile = isAny("nvme") || options.plan.activations.space == "nvme";
+  bool mayBeInFile = isAny("nvme") || isAny("auto") ||
+                     options.plan.activations.space == "nvme" ||
+                     options.plan.activations.space == "auto";
   auto refuse = [](const Twine &message) {
     return createStringError(inconvertibleErrorCode(), message);
   };
@@ -349,17 +354,18 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
     return refuse("expected 'fp8.recipe=nvfp4' with '" + name + "', found '" +
                   recipe + "'");
   if ((name == "offload.buffer_count" || name == "offload.tile") &&
-      !isAny("host") && !isAny("nvme"))
+      !isAny("host") && !isAny("nvme") && !isAny("auto"))
     return refuse("expected 'offload.optimizer=cpu' or "
                   "'offload.parameters=cpu' (or nvme) with '" +
                   name + "', found 'none'");
   if (name == "offload.ratio" && offloaded.optimizer == "none")
     return refuse("expected 'offload.optimizer=cpu' (or nvme) with '" + name +
                   "', found 'none'");
-  if (name == "offload.max_in_cpu" && offloaded.parameters != "nvme")
+  if (name == "offload.max_in_cpu" && offloaded.parameters != "nvme" &&
+      offloaded.parameters != "auto")
     return refuse("expected 'offload.parameters=nvme' with '" + name +
                   "', found '" + offloaded.parameters + "'");
-  if ((name == "offload.nvme_path" || name.starts_with("aio.")) && !isInFile)
+  if ((name == "offload.nvme_path" || name.starts_with("aio.")) && !mayBeInFile)
     return refuse("expected 'offload.optimizer=nvme' or "
                   "'offload.parameters=nvme' with '" +
                   name + "', found 'none'");

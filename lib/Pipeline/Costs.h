@@ -23,6 +23,15 @@ struct ChunkCost {
   /// and leaves; none: at its end, as papers have it.
   std::optional<double> backwardToGradient = std::nullopt;
 
+  /// Has either backward take so much longer, ahead of the gradient of the
+  /// input: what is computed again.
+  void addToBackward(double seconds) {
+    backward += seconds;
+    backwardInput += seconds;
+    if (backwardToGradient)
+      *backwardToGradient += seconds;
+  }
+
   /// From a task's beginning to the value that others wait for.
   double getSecondsToValue(TaskKind kind) const {
     return kind == TaskKind::Backward && backwardToGradient

@@ -124,8 +124,8 @@ def MarkOffloadedPass : Pass<"plan-mark-offloaded", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::accel::plan::PlanDialect"];
-  let options = [Option<"optimizer", "optimizer", "std::string", "\"none\"", "Where the optimizer's states lie: none, host or nvme">,
-                 Option<"parameters", "parameters", "std::string", "\"none\"", "Where the parameters lie: none, host or nvme">,
+  let options = [Option<"optimizer", "optimizer", "std::string", "\"none\"", "Where the optimizer's states lie: none, host, nvme, or auto, as it was decided">,
+                 Option<"parameters", "parameters", "std::string", "\"none\"", "Where the parameters lie: none, host, nvme, or auto, as it was decided">,
                  Option<"mostOnHost", "most-on-host", "int64_t", "0", "Numbers of parameters that lie on the host before any lies in a file">,
                  Option<"ratio", "ratio", "double", "1.0", "The part of the optimizer's states that does, in bytes, at most 1">];
 }
@@ -224,7 +224,7 @@ def OffloadActivationsPass : Pass<"plan-offload-activations", "::mlir::ModuleOp"
       plan.kernel @h(@e, @a.fetched) -> @f
     ```
   }];
-  let options = [Option<"space", "space", "std::string", "\"none\"", "Where activations lie: none (the device), host, nvme">];
+  let options = [Option<"space", "space", "std::string", "\"none\"", "Where activations lie: none (the device), host, nvme, or auto, as it was decided">];
 }
 
 def KeepInFlightPass : Pass<"plan-keep-in-flight", "::mlir::ModuleOp"> {

@@ -107,11 +107,12 @@ void report::drawFrontier(llvm::ArrayRef<cost::FrontierPoint> points,
     os << format("<circle class=\"point\" r=\"4\" cx=\"%.1f\" cy=\"%.1f\">",
                  x.place(double(point.bytes) / unit), y.place(point.time))
        << "<title>";
-    llvm::printHTMLEscaped(llvm::formatv("{0}, {1:f3} times: {2}",
-                                         formatBytes(point.bytes), point.time,
-                                         point.what)
-                               .str(),
-                           os);
+    std::string text =
+        llvm::formatv("{0}, {1:f3} times: {2}", formatBytes(point.bytes),
+                      point.time, point.what);
+    if (!point.decided.empty())
+      text += "; " + point.decided;
+    llvm::printHTMLEscaped(text, os);
     os << "</title></circle>\n";
   }
   endSvg(os);

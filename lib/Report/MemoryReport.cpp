@@ -239,12 +239,22 @@ static void printText(ProgramOp program, ArrayRef<Peak> peaks,
 static void printFrontier(ArrayRef<cost::FrontierPoint> points,
                           llvm::raw_ostream &os) {
   os << "with a memory budget (--memory-budget), of the stage that has most:\n";
-  Table table(
-      {"peak of a rank", "more work", "time of a step", "computed again"});
-  for (const cost::FrontierPoint &point : points)
-    table.add({formatBytes(point.bytes),
-               llvm::formatv("{0:f1} %", 100 * point.moreWork),
-               llvm::formatv("{0:f3} times", point.time), point.what});
+  bool isMoreDecided = llvm::any_of(
+      points, [](const auto &point) { return !point.decided.empty(); });
+  std::vector<std::string> heads{"peak of a rank", "more work",
+                                 "time of a step", "computed again"};
+  if (isMoreDecided)
+    heads.push_back("beside");
+  Table table(heads);
+  for (const cost::FrontierPoint &point : points) {
+    std::vector<std::string> row{
+        formatBytes(point.bytes),
+        llvm::formatv("{0:f1} %", 100 * point.moreWork),
+        llvm::formatv("{0:f3} times", point.time), point.what};
+    if (isMoreDecided)
+      row.push_back(point.decided);
+    table.add(row);
+  }
   table.print(os);
 }
 
@@ -259,6 +269,8 @@ static void printFrontierJson(ArrayRef<cost::FrontierPoint> points,
           out.attribute("more_work", point.moreWork);
           out.attribute("time", point.time);
           out.attribute("computed_again", point.what);
+          if (!point.decided.empty())
+            out.attribute("decided", point.decided);
         });
     });
   });

@@ -5,12 +5,14 @@
 #include "Passes.h"
 #include "ScheduleChoice.h"
 #include "StateChoices.h"
+#include "Trial.h"
 
 #include "dialects/Accel/Accel.h"
 #include "dialects/Accel/Zero.h"
 #include "dialects/Dist/Dist.h"
 #include "dialects/Dist/ScheduleKind.h"
 #include "lib/Cost/Decision.h"
+#include "lib/Names/Bytes.h"
 #include "lib/Pipeline/NamedSchedules.h"
 #include "lib/Tasks/DecidedOrder.h"
 
@@ -54,13 +56,15 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
                              : Attribute());
     set(kGathersDecision,
         gatherOnce ? builder.getStringAttr(kGathersOnce) : Attribute());
+    if (failed(writeBudgets()))
+      return signalPassFailure();
     // With what the split is to obey beside the schedule.
     ScheduleChoice choice{schedule, stages, microBatches, {}};
     if (failed(chooseSchedule(module, buildSplit, choice)))
       return signalPassFailure();
     tellOfStates(module, microBatches);
     bool isDefault = choice.name == dist::ScheduleKind::kDefault;
-    set("schedule",
+    set(kScheduleKey,
         isDefault ? Attribute() : builder.getStringAttr(choice.name));
     set(tasks::kOrderKey,
         choice.order ? tasks::writeOrder(builder, *choice.order) : Attribute());
@@ -71,6 +75,34 @@ struct DecidePass : impl::DecidePassBase<DecidePass> {
       return signalPassFailure();
     set(kInFlightKey,
         isDefault ? Attribute() : builder.getDenseI64ArrayAttr(*inFlight));
+  }
+
+  /// What a rank may have, in bytes.
+  LogicalResult writeBudgets() {
+    ModuleOp module = getOperation();
+    dist::MeshOp mesh = dist::MeshOp::of(module);
+    int64_t ranks = mesh ? mesh.getRankCount() : 1;
+    const std::pair<StringRef, StringRef> budgets[] = {
+        {kMemoryBudgetKey, budget},
+        {kHostBudgetKey, hostBudget},
+        {kNvmeBudgetKey, nvmeBudget}};
+    for (auto [key, text] : budgets) {
+      if (text.empty())
+        continue;
+      auto parsed = MemoryBudget::parse(text);
+      if (!parsed)
+        return module.emitError() << llvm::toString(parsed.takeError());
+      if (key == kNvmeBudgetKey && parsed->percent > 0)
+        return module.emitError()
+               << "expected the bytes that a rank may have of a file "
+                  "(offload.nvme_budget), found '"
+               << text << "'";
+      cost::setDecision(
+          module, key,
+          Builder(&getContext())
+              .getI64IntegerAttr(parsed->resolve(getMachineMemory() / ranks)));
+    }
+    return success();
   }
 
   /// The schedule of a program of one stage.

@@ -1,15 +1,15 @@
-// Chooses what is computed again to a budget of memory, and marks it.
+// Chooses what is computed again to a budget of memory, and what is open beside
+// it, and writes it down.
 
-#include "Alternatives.h"
-#include "FitBudget.h"
-#include "InFlight.h"
+#include "BudgetSearch.h"
+#include "ScheduleChoice.h"
 #include "StateChoices.h"
 
-#include "dialects/Accel/Accel.h"
 #include "dialects/Accel/Zero.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Cost/Decision.h"
 #include "lib/Cost/Machine.h"
+#include "lib/Cost/OffloadDecisions.h"
 #include "lib/Names/Bytes.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -27,35 +27,14 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (budget.empty() && hostBudget.empty() && nvmeBudget.empty())
+    auto decisions = module->getAttrOfType<DictionaryAttr>(kDecisionsAttr);
+    auto budget = decisions ? decisions.getAs<IntegerAttr>(kMemoryBudgetKey)
+                            : IntegerAttr();
+    if (!budget)
       return;
-    auto layout = Layout::of(module);
-    if (failed(layout))
-      return signalPassFailure();
-    auto write = [&](StringRef key, StringRef text) -> FailureOr<int64_t> {
-      auto parsed = MemoryBudget::parse(text);
-      if (!parsed)
-        return module.emitError() << llvm::toString(parsed.takeError());
-      if (key == kNvmeBudgetKey && parsed->percent > 0)
-        return module.emitError()
-               << "expected the bytes that a rank may have of a file "
-                  "(offload.nvme_budget), found '"
-               << text << "'";
-      int64_t bytes = parsed->resolve(getMachineMemory() / layout->ranks);
-      cost::setDecision(module, key,
-                        Builder(&getContext()).getI64IntegerAttr(bytes));
-      return bytes;
-    };
-    if ((!hostBudget.empty() && failed(write(kHostBudgetKey, hostBudget))) ||
-        (!nvmeBudget.empty() && failed(write(kNvmeBudgetKey, nvmeBudget))))
-      return signalPassFailure();
-    if (budget.empty())
-      return;
-    FailureOr<int64_t> bytes = write(kMemoryBudgetKey, budget);
-    if (failed(bytes))
-      return signalPassFailure();
     func::FuncOp step = nn::findEntry(module, nn::EntryKind::step);
-    if (!step || (recompute != "auto" && !gathersOpen))
+    auto open = getOpen();
+    if (!step || (recompute != "auto" && !open.any()))
       return;
     if (!trier.buildPlan) {
       module.emitError() << "expected the passes that split and plan the "
@@ -63,168 +42,139 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
                             "for: compile with acc-opt --memory-budget";
       return signalPassFailure();
     }
-    if (failed(choose(step, *layout, *bytes)))
+    if (failed(choose(step, open, budget.getInt())))
       signalPassFailure();
   }
 
-  /// A setting of what is decided beside recomputation.
-  struct Way {
-    std::string value;
-    Attribute gathers; ///< of `accel.decisions`
-    double seconds;    ///< that it takes whatever is computed again
-  };
-  /// What fits of a way.
-  struct Solved {
-    std::optional<PolicyTable> table; ///< where recomputation is open
-    Fit fit;
-  };
-
-  SmallVector<Way> listWays(func::FuncOp step, const Layout &layout) {
-    auto decisions =
-        getOperation()->getAttrOfType<DictionaryAttr>(kDecisionsAttr);
-    std::optional<GatherSeconds> gathers;
-    if (gathersOpen)
-      gathers = weighGathers(step, layout.microBatches);
-    if (!gathers)
-      return {{"", decisions.get(kGathersDecision), 0}};
-    // Of equals the one that has less.
-    return {{"by unit", {}, gathers->byUnit},
-            {kGathersOnce.str(), StringAttr::get(&getContext(), kGathersOnce),
-             gathers->once}};
+  OpenDecisions getOpen() {
+    return {gathersOpen, scheduleOpen, llvm::to_vector(*offloadsOpen),
+            llvm::to_vector(*spaces)};
   }
 
-  LogicalResult choose(func::FuncOp step, const Layout &layout, int64_t bytes) {
+  LogicalResult choose(func::FuncOp step, const OpenDecisions &open,
+                       int64_t bytes) {
     ModuleOp module = getOperation();
-    parallel::RecomputeChoices choices(step);
-    SmallVector<Way> ways = listWays(step, layout);
-    if (recompute != "auto" && ways.size() == 1)
+    std::optional<parallel::RecomputeChoices> choices;
+    if (recompute == "auto")
+      choices.emplace(step);
+    Attribute before = module->getAttr(kDecisionsAttr);
+    BudgetSearch search(module, step, choices ? &*choices : nullptr, trier);
+    if (failed(search.prepare(open)))
+      return failure();
+    ArrayRef<Candidate> candidates = search.getCandidates();
+    if (!choices && candidates.size() == 1)
       return success();
-    std::vector<std::optional<Solved>> solved(ways.size());
-    std::vector<std::optional<Trial::Stage>> least(ways.size());
-    auto solve = [&](size_t number) -> std::optional<double> {
-      cost::setDecision(module, kGathersDecision, ways[number].gathers);
-      auto found = recompute == "auto"
-                       ? fitWay(choices, layout, bytes, least[number])
-                       : holdWay(bytes, least[number]);
-      if (failed(found))
-        return std::nullopt;
-      solved[number] = std::move(*found);
-      return ways[number].seconds + getSeconds(*solved[number], layout);
-    };
-    AlternativeSearch search = searchAlternatives(
-        llvm::map_to_vector(ways, [](const Way &way) { return way.seconds; }),
-        solve);
-    if (!search.best) {
+    AlternativeSearch found = search.solve(bytes, /*isOnly=*/true);
+    if (!found.best) {
       // As the step would be without a budget.
-      cost::setDecision(module, kGathersDecision, ways.front().gathers);
-      const Trial::Stage *fewest = nullptr;
-      for (const auto &each : least)
-        if (each && (!fewest || each->getBytes() < fewest->getBytes()))
-          fewest = &*each;
-      // Whoever plans it says why it cannot be; what --recompute says and does
-      // not fit, search-verify-memory refuses.
-      return fewest && recompute == "auto" ? refuse(*fewest, layout, bytes)
-                                           : success();
+      module->setAttr(kDecisionsAttr, before);
+      return refuse(search, bytes, /*isRecomputeOpen=*/choices.has_value());
     }
-    const Way &way = ways[*search.best];
-    const Solved &best = *solved[*search.best];
-    cost::setDecision(module, kGathersDecision, way.gathers);
-    if (best.table)
-      choices.mark(best.fit.policyOfLayer);
-    if (ways.size() > 1)
-      tellOfWays(step, layout, ways, search, solved, least);
-    if (best.table)
-      for (size_t stage = 0; stage < best.fit.counts.size(); ++stage)
-        tell(step, choices, *best.table, layout, best.fit, stage);
+    const Candidate &best = candidates[*found.best];
+    const Fit &fit = search.getSolution(*found.best).fit;
+    const Layout &layout = search.getLayout(*found.best);
+    if (failed(best.apply(module)))
+      return failure();
+    if (choices)
+      choices->mark(fit.policyOfLayer);
+    if (candidates.size() > 1)
+      tellOfCandidates(step, search, found);
+    if (choices)
+      for (size_t stage = 0; stage < fit.counts.size(); ++stage)
+        tell(step, *choices, *search.getTable(*found.best), layout, fit, stage);
     return success();
   }
 
-  /// The least work that fits, as the module is decided; else fails, with the
-  /// least that something has. Fails without that where nobody can plan it.
-  FailureOr<Solved> fitWay(const parallel::RecomputeChoices &choices,
-                           const Layout &layout, int64_t bytes,
-                           std::optional<Trial::Stage> &fewest) {
+  /// Where one was chosen of several.
+  void tellOfCandidates(func::FuncOp step, const BudgetSearch &search,
+                        const AlternativeSearch &found) {
     ModuleOp module = getOperation();
-    auto table = PolicyTable::measure(module, choices, layout, trier, bytes);
-    if (failed(table))
-      return failure();
-    auto fit = fitBudget(module, choices, *table, trier, bytes);
-    if (failed(fit))
-      return failure();
-    if (!fit->tooLarge.empty()) {
-      auto least = findLeast(module, choices, *table, trier);
-      if (failed(least))
-        return failure();
-      // It is not far from any budget that it fits.
-      if (least->trial.getPeak() > bytes) {
-        fewest = least->trial.getLargest();
-        return failure();
-      }
-      fit = std::move(least->fit);
-    }
-    return Solved{std::move(*table), std::move(*fit)};
-  }
-
-  /// The same where recomputation is not open: with the marks that there are.
-  FailureOr<Solved> holdWay(int64_t bytes,
-                            std::optional<Trial::Stage> &fewest) {
-    auto trial = tryPlan(getOperation(), trier, {}, Extent::Whole);
-    if (failed(trial))
-      return failure();
-    if (trial->getPeak() > bytes) {
-      fewest = trial->getLargest();
-      return failure();
-    }
-    Solved solved;
-    for (const Trial::Stage &stage : trial->stages)
-      solved.fit.bytes.push_back(stage.getBytes());
-    return solved;
-  }
-
-  /// Of what is computed again, of all stages as the gathers are.
-  static double getSeconds(const Solved &solved, const Layout &layout) {
-    double seconds = 0;
-    if (solved.table)
-      for (const PolicyCounts &counts : solved.fit.counts)
-        seconds += cost::getSeconds(solved.table->getWork(counts) *
-                                    double(layout.microBatches));
-    return seconds;
-  }
-
-  void tellOfWays(func::FuncOp step, const Layout &layout, ArrayRef<Way> ways,
-                  const AlternativeSearch &search,
-                  ArrayRef<std::optional<Solved>> solved,
-                  ArrayRef<std::optional<Trial::Stage>> least) {
     StringRef reason = "the least time that fits --memory-budget";
-    tellOfGathersAgain(getOperation(), layout.microBatches, reason);
-    cost::Decision decision{"gathers in budget", "step", {}, {}, reason.str()};
-    for (auto [number, way] : llvm::enumerate(ways)) {
-      cost::Alternative told{way.value, search.costs[number], {}, ""};
-      if (solved[number]) {
-        told.bytes = solved[number]->fit.getPeak();
-        told.detail = llvm::formatv("{0:f1} us of them computed again",
-                                    1e6 * getSeconds(*solved[number], layout));
-      } else if (least[number]) {
-        told.bytes = least[number]->getBytes();
-        told.detail = "nothing fits: the least that it has";
-      } else if (!search.isSolved[number]) {
-        told.seconds = way.seconds;
-        told.detail = "not faster, whatever is computed again";
-      } else {
-        told.detail = "cannot be planned";
-      }
-      (number == *search.best ? decision.chosen
-                              : decision.others.emplace_back()) = told;
-    }
-    cost::tell(getOperation(), decision);
-    if (ways[*search.best].gathers)
+    const Candidate &best = search.getCandidates()[*found.best];
+    cost::Decision decision{"memory budget", "step", {}, {}, reason.str()};
+    for (auto [number, candidate] : llvm::enumerate(search.getCandidates()))
+      (number == *found.best ? decision.chosen
+                             : decision.others.emplace_back()) =
+          describe(search, found, number);
+    if (best.decides(kGathersDecision))
+      tellOfGathersAgain(module, search.getLayout(*found.best).microBatches,
+                         reason);
+    if (best.schedule)
+      tellOfScheduleAgain(module, *best.schedule, *search.getProblem(), reason);
+    cost::tell(module, decision);
+    if (StringRef gathers = best.get(kGathersDecision); gathers == kGathersOnce)
       step.emitRemark() << "sharded weights are gathered once a step, which "
                            "fits the memory budget (zero.gather_once=auto)";
+    if (best.schedule)
+      step.emitRemark() << "schedule auto with the memory budget is "
+                        << (best.schedule->name == "auto" ? "one without a name"
+                                                          : best.schedule->name)
+                        << ", the least time that fits";
+    for (StringRef key : kOffloadDecisions)
+      if (StringRef space = best.get(key); !space.empty())
+        step.emitRemark() << describeOffload(key, space)
+                          << ", to fit the memory budget";
+  }
+
+  static cost::Alternative describe(const BudgetSearch &search,
+                                    const AlternativeSearch &found,
+                                    size_t number) {
+    const Candidate &candidate = search.getCandidates()[number];
+    cost::Alternative told{candidate.value, found.costs[number], {}, ""};
+    if (told.value.empty())
+      told.value = "all on the device";
+    if (found.costs[number]) {
+      const Solution &solution = search.getSolution(number);
+      told.bytes = solution.fit.getPeak();
+      told.detail = llvm::formatv("{0:f1} us of them computed again",
+                                  1e6 * solution.secondsAgain);
+      if (candidate.copies())
+        told.detail += llvm::formatv(", {0:f1} us for copies",
+                                     1e6 * solution.secondsOfCopies);
+    } else if (search.isTooLargeElsewhere(number)) {
+      told.detail = "more than offload.host_budget or offload.nvme_budget";
+    } else if (const Trial::Stage *least = search.getLeast(number)) {
+      told.bytes = least->getBytes();
+      told.detail = "nothing fits: the least that it has";
+    } else if (!found.isSolved[number]) {
+      told.seconds = candidate.seconds;
+      told.detail = "not faster, whatever is computed again";
+    } else {
+      told.detail = "cannot be planned";
+    }
+    return told;
+  }
+
+  /// With the way out that is nearest.
+  LogicalResult refuse(const BudgetSearch &search, int64_t bytes,
+                       bool isRecomputeOpen) {
+    ArrayRef<Candidate> candidates = search.getCandidates();
+    std::optional<size_t> fewest;
+    for (size_t number = 0; number < candidates.size(); ++number) {
+      if (search.isTooLargeElsewhere(number))
+        return getOperation().emitError()
+               << "expected offload.host_budget, or offload.nvme_budget, with "
+                  "room for what fits the memory budget ("
+               << candidates[number].value
+               << "), found less: leave it out, or say more";
+      if (auto *least = search.getLeast(number);
+          least &&
+          (!fewest || least->getBytes() < search.getLeast(*fewest)->getBytes()))
+        fewest = number;
+    }
+    if (!fewest)
+      return success(); // whoever plans it says why it cannot be
+    if (isRecomputeOpen)
+      return refuse(candidates[*fewest], *search.getLeast(*fewest),
+                    search.getLayout(*fewest), bytes);
+    // What --recompute says, and does not fit, search-verify-memory refuses,
+    // with the least.
+    return candidates[*fewest].apply(getOperation());
   }
 
   /// With the least that fits, of the stage that has most.
-  LogicalResult refuse(const Trial::Stage &most, const Layout &layout,
-                       int64_t bytes) {
+  LogicalResult refuse(const Candidate &candidate, const Trial::Stage &most,
+                       const Layout &layout, int64_t bytes) {
     InFlightDiagnostic error =
         getOperation().emitError()
         << "expected a memory budget of at least "
@@ -232,7 +182,9 @@ struct FitMemoryPass : impl::FitMemoryPassBase<FitMemoryPass> {
         << (layout.stages > 1 ? " of stage " + std::to_string(most.stage) : "")
         << ", found " << formatBytes(bytes) << " (--memory-budget)";
     Diagnostic &note = error.attachNote();
-    note << "with all that can be computed again, its peak has ";
+    note << "with all that can be computed again"
+         << (candidate.value.empty() ? "" : ", " + candidate.value)
+         << ", its peak has ";
     llvm::interleaveComma(
         ArrayRef(most.roles).take_front(4), note, [&](const auto &role) {
           note << formatBytes(role.second) << " of " << role.first;

@@ -10,6 +10,7 @@
 
 using namespace mlir;
 using namespace accel;
+using search::kScheduleKey;
 using search::Layout;
 
 static SmallVector<int64_t> count(const pipeline::Schedule &order) {
@@ -61,7 +62,7 @@ findOrder(ModuleOp module, DictionaryAttr decisions, StringRef name,
 }
 
 static StringRef getSchedule(DictionaryAttr decisions) {
-  auto decided = decisions.getAs<StringAttr>("schedule");
+  auto decided = decisions.getAs<StringAttr>(kScheduleKey);
   return decided ? decided.getValue() : StringRef(dist::ScheduleKind::kDefault);
 }
 

@@ -9,6 +9,9 @@
 
 namespace accel::search {
 
+/// The schedule's name, of `accel.decisions`; sequential where there is none.
+inline constexpr llvm::StringLiteral kScheduleKey = "schedule";
+
 /// `in_flight` of `accel.decisions`: of each stage the most micro-batches whose
 /// forward has begun and whose backward has not ended, both in its chunk 0.
 inline constexpr llvm::StringLiteral kInFlightKey = "in_flight";

@@ -29,7 +29,8 @@ std::unique_ptr<mlir::Pass> createDecidePass(const DecidePassOptions &options,
                                              PassBuilder buildSplit);
 std::unique_ptr<mlir::Pass>
 createFitMemoryPass(const FitMemoryPassOptions &options, Trier trier);
-std::unique_ptr<mlir::Pass> createTraceFrontierPass(Trier trier);
+std::unique_ptr<mlir::Pass>
+createTraceFrontierPass(const TraceFrontierPassOptions &options, Trier trier);
 std::unique_ptr<mlir::Pass> createPredictMemoryPass(Trier trier);
 } // namespace accel::search
 

@@ -19,7 +19,10 @@ def DecidePass : Pass<"search-decide", "::mlir::ModuleOp"> {
     - `order`, where schedule `auto` has found one without a name: of each stage its
       tasks, `"F0[0] F0[1] B0[0] B0[1]"`;
     - `gathers = "once"`, where sharded weights are gathered once a step, which is asked
-      for, and not by unit.
+      for, and not by unit;
+    - `memory_budget`, `host_budget` and `nvme_budget`, the bytes that a rank may have,
+      where it is said: `search-fit-memory` looks for what fits, `search-verify-memory`
+      holds the plan against them.
 
     `auto` is searched for here, by the work of the step's tasks: a copy of the module
     is split and measured. That takes the passes that split, which `acc-opt` gives it.
@@ -38,7 +41,10 @@ def DecidePass : Pass<"search-decide", "::mlir::ModuleOp"> {
   }];
   let dependentDialects = ["::accel::AccelDialect"];
   let options = [Option<"schedule", "schedule", "std::string", "\"sequential\"", "sequential, gpipe or 1f1b:D; of several stages gpipe, 1f1b, eager-1f1b, interleaved:V, zb-h1, zb-h2, zbv, dualpipev or auto">,
-                 Option<"gatherOnce", "gather-once", "bool", "false", "Gather sharded weights once a step, not by unit in forward and backward">];
+                 Option<"gatherOnce", "gather-once", "bool", "false", "Gather sharded weights once a step, not by unit in forward and backward">,
+                 Option<"budget", "budget", "std::string", "\"\"", "What a rank may take: bytes, 12GiB, or 80% of this machine's memory, shared by all ranks">,
+                 Option<"hostBudget", "host-budget", "std::string", "\"\"", "What a rank may take of the host's memory, which the budget does not count then">,
+                 Option<"nvmeBudget", "nvme-budget", "std::string", "\"\"", "What a rank may take of a file">];
 }
 
 def FitMemoryPass : Pass<"search-fit-memory", "::mlir::ModuleOp"> {
@@ -46,9 +52,9 @@ def FitMemoryPass : Pass<"search-fit-memory", "::mlir::ModuleOp"> {
   let description = [{
     Runs on `dist` IR behind `search-decide`. Marks for `dist-recompute` those layers,
     and parts of layers, whose activations are computed again, so that what a rank of
-    each stage takes (all arenas of its plan) is at most `budget`, and the least work is
-    done twice. `memory_budget` of `accel.decisions` says the bytes;
-    `search-verify-memory` holds the plan against it.
+    each stage takes (all arenas of its plan) is at most `memory_budget` of
+    `accel.decisions`, and the least work is done twice. `search-verify-memory` holds the
+    plan against it.
 
     What each policy keeps and takes is found by trials: a copy of the module, without
     most of the blocks that it repeats, or of some of many stages that are alike, is
@@ -58,11 +64,14 @@ def FitMemoryPass : Pass<"search-fit-memory", "::mlir::ModuleOp"> {
     turn, of the whole program where it comes near the budget, and the next best until
     one fits. A remark says what was chosen.
 
-    With `gathers-open`, whether sharded weights are gathered once a step or by unit is
-    chosen with it: the lifetime whose gathers and recomputation take the least time
-    together. Each lifetime has a table of its own; one whose gathers alone take as long
-    as the best is not tried (`lib/Search/Alternatives.h`). `gathers` of
-    `accel.decisions` says what came out. Where it is not open, nothing of it is changed.
+    What else is open is chosen with it: with `gathers-open` whether sharded weights are
+    gathered once a step or by unit, with `schedule-open` the schedule of a pipeline, with
+    `offloads-open` which of the states and activations lie in which of `spaces`. The
+    combination that takes the least time with what is computed again is taken. Each has a
+    table of its own; one whose gathers and schedule alone take as long as the best is not
+    tried (`lib/Search/Alternatives.h`). `accel.decisions` says what came out: `gathers`,
+    `schedule`, `order`, `in_flight`, `offload_optimizer`, `offload_parameters`,
+    `offload_activations`. Of what is not open nothing is changed.
 
     With `recompute` other than `auto` it stays, and the budget only holds. Without
     a budget the pass does nothing. Refuses a budget that nothing fits, with the least
@@ -75,11 +84,11 @@ def FitMemoryPass : Pass<"search-fit-memory", "::mlir::ModuleOp"> {
     ```
   }];
   let dependentDialects = ["::accel::AccelDialect"];
-  let options = [Option<"budget", "budget", "std::string", "\"\"", "What a rank may take: bytes, 12GiB, or 80% of this machine's memory, shared by all ranks">,
-                 Option<"hostBudget", "host-budget", "std::string", "\"\"", "What a rank may take of the host's memory, which the budget does not count then">,
-                 Option<"nvmeBudget", "nvme-budget", "std::string", "\"\"", "What a rank may take of a file">,
-                 Option<"recompute", "recompute", "std::string", "\"auto\"", "What is computed again (--recompute); auto: what fits the budget">,
-                 Option<"gathersOpen", "gathers-open", "bool", "false", "Whether sharded weights are gathered once a step or by unit is decided by the budget (zero.gather_once=auto)">];
+  let options = [Option<"recompute", "recompute", "std::string", "\"auto\"", "What is computed again (--recompute); auto: what fits the budget">,
+                 Option<"gathersOpen", "gathers-open", "bool", "false", "Whether sharded weights are gathered once a step or by unit is decided by the budget (zero.gather_once=auto)">,
+                 Option<"scheduleOpen", "schedule-open", "bool", "false", "The schedule of a pipeline is decided by the budget (--schedule=auto)">,
+                 ListOption<"offloadsOpen", "offloads-open", "std::string", "Decisions on where states and activations lie that the budget makes: offload_optimizer, offload_parameters, offload_activations">,
+                 ListOption<"spaces", "spaces", "std::string", "Where they may lie beside the device: host, nvme">];
 }
 
 def TraceFrontierPass : Pass<"search-trace-frontier", "::mlir::ModuleOp"> {
@@ -89,14 +98,19 @@ def TraceFrontierPass : Pass<"search-trace-frontier", "::mlir::ModuleOp"> {
     there, which `--report=memory --what-if` sets, ten budgets between the least and what
     no recomputation takes are tried as `search-fit-memory` tries one, and what each comes
     to is told in it (`lib/Cost/Frontier.h`): the peak, the work that is done again, and
-    the time of the step, by the work of its tasks and their schedule.
+    the time of the step, by the work of its tasks and their schedule; where more is open,
+    as with `search-fit-memory`, what is decided beside.
 
     ```mlir
     module attributes {accel.decisions = {frontier = []}} { … }
     // becomes
-    module attributes {accel.decisions = {frontier = [{bytes = 4096 : i64, more_work = 0.25 : f64, time = 1.25 : f64, what = "2 layers full"} ]}} { … }
+    module attributes {accel.decisions = {frontier = [{bytes = 4096 : i64, decided = "", more_work = 0.25 : f64, time = 1.25 : f64, what = "2 layers full"} ]}} { … }
     ```
   }];
+  let options = [Option<"gathersOpen", "gathers-open", "bool", "false", "Whether sharded weights are gathered once a step or by unit is decided by the budget (zero.gather_once=auto)">,
+                 Option<"scheduleOpen", "schedule-open", "bool", "false", "The schedule of a pipeline is decided by the budget (--schedule=auto)">,
+                 ListOption<"offloadsOpen", "offloads-open", "std::string", "Decisions on where states and activations lie that the budget makes: offload_optimizer, offload_parameters, offload_activations">,
+                 ListOption<"spaces", "spaces", "std::string", "Where they may lie beside the device: host, nvme">];
 }
 
 def PredictMemoryPass : Pass<"search-predict-memory", "::mlir::ModuleOp"> {

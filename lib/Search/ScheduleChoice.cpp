@@ -3,6 +3,7 @@
 
 #include "ScheduleChoice.h"
 
+#include "InFlight.h"
 #include "dialects/Dist/ScheduleKind.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Cost/Decision.h"
@@ -69,7 +70,7 @@ static void tellOfOne(ModuleOp module, const ScheduleChoice &choice,
             std::to_string(kept) + " in flight"};
   };
   cost::Decision decision{
-      "schedule", "step", describe(choice.name), {}, "--schedule"};
+      kScheduleKey.str(), "step", describe(choice.name), {}, "--schedule"};
   for (StringRef name : {"sequential", "gpipe"})
     if (name != choice.name)
       decision.others.push_back(describe(name));
@@ -77,19 +78,17 @@ static void tellOfOne(ModuleOp module, const ScheduleChoice &choice,
 }
 
 /// All that have a name and as many chunks, also those that keep too much.
-static void tellOfStages(ModuleOp module, const ScheduleChoice &choice,
-                         pipeline::Problem problem, const Synthesis *found) {
+/// `found` is null where the name was asked for.
+static void tellOfStages(ModuleOp module, StringRef name,
+                         pipeline::Problem problem, const Synthesis *found,
+                         StringRef reason) {
   problem.cap = {};
   std::vector<Synthesis> named = pipeline::evaluateNamed(problem);
-  cost::Decision decision{"schedule", "step", {}, {}, "--schedule"};
-  if (found) {
+  cost::Decision decision{kScheduleKey.str(), "step", {}, {}, reason.str()};
+  if (found)
     decision.chosen = describe(*found);
-    decision.reason = "the fastest of which no stage keeps more than " +
-                      std::to_string(choice.stages) +
-                      " chunks, as 1F1B does (--schedule=auto)";
-  }
   for (const Synthesis &each : named) {
-    if (each.name != choice.name)
+    if (each.name != name)
       decision.others.push_back(describe(each));
     else if (!found)
       decision.chosen = describe(each);
@@ -121,7 +120,8 @@ LogicalResult search::chooseSchedule(ModuleOp module,
     return success();
   }
   if (!isOpen) {
-    tellOfStages(module, choice, std::move(*problem), nullptr);
+    tellOfStages(module, choice.name, std::move(*problem), nullptr,
+                 "--schedule");
     return success();
   }
   auto tried = pipeline::trySchedules(*problem);
@@ -142,6 +142,17 @@ LogicalResult search::chooseSchedule(ModuleOp module,
   if (found.name == "auto")
     choice.order = found.schedule;
   if (isTold)
-    tellOfStages(module, choice, std::move(*problem), &found);
+    tellOfStages(module, choice.name, std::move(*problem), &found,
+                 "the fastest of which no stage keeps more than " +
+                     std::to_string(choice.stages) +
+                     " chunks, as 1F1B does (--schedule=auto)");
   return success();
+}
+
+void search::tellOfScheduleAgain(ModuleOp module, const Synthesis &chosen,
+                                 pipeline::Problem problem, StringRef reason) {
+  if (!cost::isAskedForDecisions(module))
+    return;
+  cost::takeBack(module, {kScheduleKey});
+  tellOfStages(module, chosen.name, std::move(problem), &chosen, reason);
 }

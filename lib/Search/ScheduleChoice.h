@@ -35,6 +35,12 @@ mlir::LogicalResult chooseSchedule(mlir::ModuleOp module,
                                    const PassBuilder &buildSplit,
                                    ScheduleChoice &choice);
 
+/// Tells of the schedule in place of what was told of it, when it was decided
+/// anew and for another reason.
+void tellOfScheduleAgain(mlir::ModuleOp module,
+                         const pipeline::Synthesis &chosen,
+                         pipeline::Problem problem, llvm::StringRef reason);
+
 } // namespace accel::search
 
 #endif // ACCEL_LIB_SEARCH_SCHEDULECHOICE_H

@@ -211,13 +211,8 @@ void search::tellOfStates(ModuleOp module, int64_t microBatches) {
 void search::tellOfGathersAgain(ModuleOp module, int64_t microBatches,
                                 StringRef reason) {
   func::FuncOp step = nn::findEntry(module, nn::EntryKind::step);
-  auto told = cost::readDecisions(module);
-  if (!cost::isAskedForDecisions(module) || !step || failed(told))
+  if (!cost::isAskedForDecisions(module) || !step)
     return;
-  cost::setDecision(module, cost::kConsideredKey,
-                    Builder(module.getContext()).getArrayAttr({}));
-  for (const Decision &decision : *told)
-    if (decision.name != kGathers && decision.name != kGatherUnit)
-      cost::tell(module, decision);
+  cost::takeBack(module, {kGathers, kGatherUnit});
   tellOfGathers(module, step, microBatches, reason);
 }

@@ -1,15 +1,11 @@
 // Tries budgets between the least and what nothing needs, and tells what each
 // comes to.
 
-#include "FitBudget.h"
-#include "InFlight.h"
-#include "ScheduleChoice.h"
+#include "BudgetSearch.h"
 
 #include "dialects/Accel/Accel.h"
-#include "dialects/Dist/Dist.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Cost/Frontier.h"
-#include "mlir/IR/OwningOpRef.h"
 
 using namespace mlir;
 
@@ -18,90 +14,89 @@ namespace accel::search {
 #include "lib/Search/Passes.h.inc"
 
 namespace {
-/// Budgets that are tried.
-constexpr int64_t kBudgets = 10;
+/// Budgets that are tried; and one that everything fits.
+constexpr int64_t kBudgets = 10, kAnyBytes = INT64_MAX / 4;
 
 struct TraceFrontierPass : impl::TraceFrontierPassBase<TraceFrontierPass> {
   using Base::Base;
-  explicit TraceFrontierPass(Trier trier) : trier(std::move(trier)) {}
+  TraceFrontierPass(const TraceFrontierPassOptions &options, Trier trier)
+      : Base(options), trier(std::move(trier)) {}
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
     func::FuncOp step = nn::findEntry(module, nn::EntryKind::step);
     if (!cost::isAskedForFrontier(module) || !trier.buildPlan || !step)
       return;
-    auto layout = Layout::of(module);
-    if (failed(layout))
-      return signalPassFailure();
+    Attribute decided = module->getAttr(kDecisionsAttr);
     parallel::RecomputeChoices choices(step);
-    auto table = PolicyTable::measure(module, choices, *layout, trier);
-    // Nothing is computed again in what all else is compared with.
-    OwningOpRef<ModuleOp> plain(module.clone());
-    parallel::RecomputeChoices::clearMarks(
-        nn::findEntry(*plain, nn::EntryKind::step));
-    auto problem = measureTasks(*plain, trier.buildSplit, layout->stages,
-                                layout->microBatches);
-    auto none = tryPlan(*plain, trier, {}, Extent::Whole);
-    if (failed(table) || failed(problem) || failed(none))
-      return; // whoever plans it says why
-    auto least = findLeast(module, choices, *table, trier);
-    if (failed(least))
-      return;
-    int64_t most = none->getPeak(), fewest = least->trial.getPeak();
-    std::vector<cost::FrontierPoint> points;
-    for (int64_t number = kBudgets - 1; number >= 0; --number) {
-      int64_t budget = fewest + (most - fewest) * number / (kBudgets - 1);
-      auto fit = fitBudget(module, choices, *table, trier, budget);
-      if (failed(fit))
-        return;
-      if (!fit->tooLarge.empty())
-        fit = least->fit; // as search-fit-memory does
-      auto point = describe(choices, *table, *layout, *problem, *fit);
-      if (failed(point))
-        return signalPassFailure();
-      // Layers are whole: a budget may change none.
-      while (!points.empty() && point->bytes <= points.back().bytes &&
-             point->moreWork <= points.back().moreWork)
-        points.pop_back();
-      if (points.empty() || point->bytes < points.back().bytes)
-        points.push_back(std::move(*point));
-    }
-    cost::tellFrontier(module, points);
+    BudgetSearch search(module, step, &choices, trier);
+    if (failed(search.prepare(getOpen(), /*isTimed=*/true)))
+      return signalPassFailure();
+    auto points = trace(search, choices);
+    module->setAttr(kDecisionsAttr, decided);
+    if (succeeded(points)) // else whoever plans it says why
+      cost::tellFrontier(module, *points);
   }
 
 private:
-  FailureOr<cost::FrontierPoint>
-  describe(const parallel::RecomputeChoices &choices, const PolicyTable &table,
-           const Layout &layout, const pipeline::Problem &problem,
-           const Fit &fit) {
-    pipeline::Problem longer = problem;
+  OpenDecisions getOpen() {
+    return {gathersOpen, scheduleOpen, llvm::to_vector(*offloadsOpen),
+            llvm::to_vector(*spaces)};
+  }
+
+  FailureOr<std::vector<cost::FrontierPoint>>
+  trace(BudgetSearch &search, const parallel::RecomputeChoices &choices) {
+    auto fewest = search.findLeastBytes();
+    AlternativeSearch fastest = search.solve(kAnyBytes);
+    if (failed(fewest) || !fastest.best ||
+        failed(search.getCandidates()[*fastest.best].apply(getOperation())))
+      return failure();
+    auto whole = tryPlan(getOperation(), trier,
+                         search.getSolution(*fastest.best).fit.policyOfLayer,
+                         Extent::Whole);
+    if (failed(whole))
+      return failure();
+    double least = *fastest.costs[*fastest.best];
+    std::vector<cost::FrontierPoint> points;
+    for (int64_t number = kBudgets - 1; number >= 0; --number) {
+      AlternativeSearch found = search.solve(
+          *fewest + (whole->getPeak() - *fewest) * number / (kBudgets - 1));
+      if (!found.best)
+        return failure();
+      cost::FrontierPoint point = describe(search, choices, *found.best);
+      point.time = least > 0 ? *found.costs[*found.best] / least : 1;
+      // Layers are whole: a budget may change none.
+      while (!points.empty() && point.bytes <= points.back().bytes &&
+             point.time <= points.back().time)
+        points.pop_back();
+      if (points.empty() || point.bytes < points.back().bytes)
+        points.push_back(std::move(point));
+    }
+    return points;
+  }
+
+  static cost::FrontierPoint describe(const BudgetSearch &search,
+                                      const parallel::RecomputeChoices &choices,
+                                      size_t number) {
+    const Fit &fit = search.getSolution(number).fit;
+    const PolicyTable &table = *search.getTable(number);
     double work = 0, more = 0;
-    for (pipeline::ChunkCost &chunk : longer.costs.chunks)
+    for (const pipeline::ChunkCost &chunk : search.getProblem()->costs.chunks)
       work += chunk.forward + chunk.backward;
     for (auto [layer, policy] :
-         llvm::zip_equal(choices.getLayers(), fit.policyOfLayer)) {
-      pipeline::ChunkCost &chunk = longer.costs.chunks[layer.chunk];
-      double again = table.getWork(layer.kind, policy);
-      more += again;
-      chunk.backward += again;
-      chunk.backwardInput += again;
-      if (chunk.backwardToGradient)
-        *chunk.backwardToGradient += again;
-    }
-    auto before = playStep(getOperation(), layout, problem);
-    auto after = playStep(getOperation(), layout, longer);
-    if (failed(before) || failed(after))
-      return failure();
-    return cost::FrontierPoint{fit.getPeak(), work > 0 ? more / work : 0,
-                               *before > 0 ? *after / *before : 1,
-                               table.describe(choices, fit.policyOfLayer)};
+         llvm::zip_equal(choices.getLayers(), fit.policyOfLayer))
+      more += table.getWork(layer.kind, policy);
+    return {fit.getPeak(), work > 0 ? more / work : 0, /*time=*/1,
+            table.describe(choices, fit.policyOfLayer),
+            search.getCandidates()[number].value};
   }
 
   Trier trier;
 };
 } // namespace
 
-std::unique_ptr<Pass> createTraceFrontierPass(Trier trier) {
-  return std::make_unique<TraceFrontierPass>(std::move(trier));
+std::unique_ptr<Pass>
+createTraceFrontierPass(const TraceFrontierPassOptions &options, Trier trier) {
+  return std::make_unique<TraceFrontierPass>(options, std::move(trier));
 }
 } // namespace accel::search

@@ -11,6 +11,7 @@
 #include "lib/Cost/Frontier.h"
 #include "lib/Cost/Work.h"
 #include "lib/Parallel/RecomputeChoices.h"
+#include "lib/Plan/CommandSeconds.h"
 #include "lib/Plan/Roles.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -216,6 +217,19 @@ static std::map<unsigned, int64_t> addLayers(plan::ProgramOp program,
   return bytes;
 }
 
+/// Of the step; of a program with a single arena none.
+static double addSecondsOfCopies(plan::ProgramOp program) {
+  if (llvm::hasSingleElement(program.getOps<plan::ArenaOp>()))
+    return 0;
+  plan::BufferTable buffers(program);
+  SymbolTableCollection symbols;
+  double seconds = 0;
+  for (auto entry : program.getOps<plan::EntryOp>())
+    if (entry.getKind() == nn::stringifyEntryKind(nn::EntryKind::step))
+      seconds += plan::getExposedCopySeconds(entry, buffers, symbols);
+  return seconds;
+}
+
 namespace {
 /// A copy that is tried.
 struct Copy {
@@ -298,6 +312,8 @@ FailureOr<Trial> search::tryPlan(ModuleOp module, const Trier &trier,
     auto blockOf = findBlocks(program, symbols);
     Trial::Stage &stage = trial.stages.emplace_back();
     stage.stage = program.getStage();
+    if (!trial.isShortened)
+      stage.secondsOfCopies = addSecondsOfCopies(program);
     if (!trial.isShortened)
       stage.roles =
           plan::addRoles(program, liveness, symbols, [&](plan::Space space) {

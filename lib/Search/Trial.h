@@ -36,6 +36,10 @@ struct Trial {
     /// What the bytes are for, the most first; of a whole program.
     llvm::SmallVector<std::pair<std::string, int64_t>> roles;
 
+    /// By how much a step takes longer for copies between arenas
+    /// (lib/Plan/CommandSeconds.h); of a whole program.
+    double secondsOfCopies = 0;
+
     /// Of all arenas of a rank that count for the memory budget.
     int64_t getBytes() const { return bytes; }
     int64_t bytes = 0;

@@ -2,8 +2,9 @@
 
 #include "Trial.h"
 
-#include "dialects/Accel/Accel.h"
+#include "dialects/NN/NN.h"
 #include "dialects/Plan/Plan.h"
+#include "lib/Cost/OffloadDecisions.h"
 #include "lib/Names/Bytes.h"
 #include "lib/Plan/Roles.h"
 
@@ -40,11 +41,43 @@ struct VerifyMemoryPass : impl::VerifyMemoryPassBase<VerifyMemoryPass> {
     auto decisions = module->getAttrOfType<DictionaryAttr>(kDecisionsAttr);
     if (!decisions)
       return;
-    for (auto program : module.getOps<plan::ProgramOp>())
+    SymbolTable symbols(module);
+    for (auto program : module.getOps<plan::ProgramOp>()) {
+      for (auto [key, role] :
+           {std::pair(kOffloadOptimizer, nn::StateRole::moment),
+            std::pair(kOffloadParameters, nn::StateRole::parameter)})
+        if (decisions.contains(key) &&
+            failed(checkOffloaded(program, key, role, symbols)))
+          return signalPassFailure();
       for (const Budget &budget : kBudgets)
         if (auto most = decisions.getAs<IntegerAttr>(budget.key);
             most && failed(check(program, budget, most.getInt(), decisions)))
           return signalPassFailure();
+    }
+  }
+
+  /// Whether any state of the role lies where it was decided, if there are any:
+  /// a ratio may leave others where they are.
+  LogicalResult checkOffloaded(plan::ProgramOp program, StringRef key,
+                               nn::StateRole role, const SymbolTable &symbols) {
+    bool hasAny = false;
+    for (auto buffer : program.getOps<plan::BufferOp>()) {
+      auto state =
+          buffer.getSourceAttr()
+              ? symbols.lookup<nn::StateOp>(buffer.getSourceAttr().getAttr())
+              : nn::StateOp();
+      if (!state || state.getRole() != role)
+        continue;
+      hasAny = true;
+      if (buffer.getSpace() == plan::Space::host ||
+          buffer.getSpace() == plan::Space::nvme)
+        return success();
+    }
+    if (!hasAny)
+      return success();
+    return program.emitError()
+           << "expected states in another arena than the device's, as '" << key
+           << "' of '" << kDecisionsAttr << "' says, found none";
   }
 
   LogicalResult check(plan::ProgramOp program, const Budget &budget,

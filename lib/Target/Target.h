@@ -85,6 +85,9 @@ public:
   /// How many commands one capture holds at most: the turns of a loop are
   /// captured as one up to there. 0: each turn for itself.
   virtual int64_t getMostCaptured() const = 0;
+  /// Whether copies between the device's memory and the host's take no time of
+  /// those who compute: a device has engines for them.
+  virtual bool copiesBesideComputation() const = 0;
   /// How many queues collectives and messages of a rank stand in, whatever
   /// their streams: one is done when all that was enqueued before it in its
   /// queue is, as where each holds the device until its peers come. The streams

@@ -62,8 +62,8 @@ def main():
         before = found
         again = sum(one.get("seconds", 0) for one in decisions if one["decision"] == "recompute") > 0
         seen.add((lifetime(decisions), again))
-        told = next(one for one in decisions if one["decision"] == "gathers in budget")
-        assert told["value"] == lifetime(decisions) and abs(told["seconds"] - found) <= 1e-9 * found, told
+        told = next(one for one in decisions if one["decision"] == "memory budget")
+        assert told["value"] == "gathers " + lifetime(decisions) and abs(told["seconds"] - found) <= 1e-9 * found, told
         assert len(told["alternatives"]) == 1, told
     print("seen:", *sorted(f"{value}{', computed again' if again else ''};" for value, again in seen))
 

@@ -42,17 +42,17 @@ module attributes {accel.decisions = {schedule = "1f1b"}} {}
 
 // -----
 
-// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", memory_budget, host_budget, nvme_budget, and the lists order, considered, predicted and frontier in 'accel.decisions', found "offload" = []}}
+// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", memory_budget, host_budget, nvme_budget, offload_optimizer, offload_parameters and offload_activations "host" or "nvme", and the lists order, considered, predicted and frontier in 'accel.decisions', found "offload" = []}}
 module attributes {accel.decisions = {offload = []}} {}
 
 // -----
 
-// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", memory_budget, host_budget, nvme_budget, and the lists order, considered, predicted and frontier in 'accel.decisions', found "micro_batches" = "4"}}
+// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", memory_budget, host_budget, nvme_budget, offload_optimizer, offload_parameters and offload_activations "host" or "nvme", and the lists order, considered, predicted and frontier in 'accel.decisions', found "micro_batches" = "4"}}
 module attributes {accel.decisions = {micro_batches = "4"}} {}
 
 // -----
 
-// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", memory_budget, host_budget, nvme_budget, and the lists order, considered, predicted and frontier in 'accel.decisions', found "gathers" = "twice"}}
+// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", memory_budget, host_budget, nvme_budget, offload_optimizer, offload_parameters and offload_activations "host" or "nvme", and the lists order, considered, predicted and frontier in 'accel.decisions', found "gathers" = "twice"}}
 module attributes {accel.decisions = {gathers = "twice"}} {}
 
 // -----
@@ -173,3 +173,8 @@ module attributes {accel.decisions = {micro_batches = 4 : i64, schedule = "1f1b:
 
 // expected-error @below {{expected in 'considered' of 'accel.decisions' a 'decision', what it is 'of', a 'reason', and a value with its seconds and bytes in 'chosen' and each of 'others', found {chosen = {}, decision = "schedule"}}}
 module attributes {accel.decisions = {considered = [{decision = "schedule", chosen = {}}]}} {}
+
+// -----
+
+// expected-error @below {{expected a number of micro_batches, the name of a schedule, the numbers in_flight, gathers "once", memory_budget, host_budget, nvme_budget, offload_optimizer, offload_parameters and offload_activations "host" or "nvme", and the lists order, considered, predicted and frontier in 'accel.decisions', found "offload_optimizer" = "disk"}}
+module attributes {accel.decisions = {offload_optimizer = "disk"}} {}

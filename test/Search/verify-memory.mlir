@@ -76,3 +76,20 @@ module attributes {accel.decisions = {nvme_budget = 511 : i64}} {
   nn.state moment @m : tensor<64xf32> = dense<0.0>
   nn.state @w : tensor<64xf32> = dense<0.0>
 }
+
+// -----
+
+// States lie where a budget has put them: one is enough, where a ratio leaves others.
+module attributes {accel.decisions = {offload_optimizer = "host", offload_parameters = "host"}} {
+  nn.state @w : tensor<16xf32> = dense<0.0>
+  nn.state moment @m : tensor<16xf32> = dense<0.0>
+  nn.state moment @v : tensor<16xf32> = dense<0.0>
+  // expected-error @below {{expected states in another arena than the device's, as 'offload_parameters' of 'accel.decisions' says, found none}}
+  plan.program @here stage 0 ranks 1 {
+    plan.arena device 128 bytes
+    plan.arena host 64 bytes
+    plan.buffer @w : state device at 0, 64 bytes source @w
+    plan.buffer @m : state device at 64, 64 bytes source @m
+    plan.buffer @v : state host at 0, 64 bytes source @v
+  }
+}

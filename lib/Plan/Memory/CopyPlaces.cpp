@@ -3,8 +3,7 @@
 
 #include "CopyPlaces.h"
 
-#include "lib/Cost/Machine.h"
-#include "lib/Plan/Summary.h"
+#include "lib/Plan/CommandSeconds.h"
 
 #include <limits>
 #include <map>
@@ -21,24 +20,6 @@ static constexpr size_t kMostUnderWay = 8;
 /// How much longer than by the table a copy is allowed to take: its figures are
 /// round.
 static constexpr double kSlack = 2;
-
-/// By all bytes that a command reads and writes, or by its arithmetic.
-static double getCommandSeconds(CommandOpInterface command,
-                                const BufferTable &buffers,
-                                SymbolTableCollection &symbols) {
-  if (isa<RecordOp, WaitOp>(command.getOperation()))
-    return 0;
-  double bytes = 0;
-  command.forEachView([&](ViewAttr view, Access how) {
-    if (how != Access::None && buffers.lookup(view).getRole() != Role::scratch)
-      bytes += double(view.getNumElements() * view.getElementBytes()) *
-               (how == Access::Both ? 2 : 1);
-  });
-  if (isa<CollectiveOp>(command.getOperation()))
-    return cost::kMachine.collective.getSeconds(bytes);
-  return cost::kMachine.rank.getSeconds(double(countFlops(command, symbols)),
-                                        bytes);
-}
 
 CopyPlaces::CopyPlaces(Copies copies, BodyOp body, const BufferTable &buffers,
                        SymbolTableCollection &symbols)
@@ -58,8 +39,7 @@ void CopyPlaces::add(Operation *op, int64_t bytes) {
     numbers[op] = copied.size();
     copied.push_back({op, places.lookup(op)});
   }
-  // Read on one side, written on the other.
-  copied.back().seconds += cost::kMachine.rank.getSeconds(0, 2 * double(bytes));
+  copied.back().seconds += getCopySeconds(bytes, Space::host);
 }
 
 void CopyPlaces::place() {

@@ -2,6 +2,7 @@
 
 #include "dialects/NN/NN.h"
 #include "dialects/Plan/Offloaded.h"
+#include "lib/Cost/OffloadDecisions.h"
 #include "lib/Plan/Passes.h"
 
 using namespace mlir;
@@ -21,8 +22,11 @@ struct MarkOffloadedPass : impl::MarkOffloadedPassBase<MarkOffloadedPass> {
           << double(ratio);
       return signalPassFailure();
     }
-    FailureOr<std::optional<Space>> moments = parse(optimizer, "optimizer"),
-                                    weights = parse(parameters, "parameters");
+    ModuleOp module = getOperation();
+    FailureOr<std::optional<Space>> moments = parse(
+        resolveOffload(module, kOffloadOptimizer, optimizer), "optimizer");
+    FailureOr<std::optional<Space>> weights = parse(
+        resolveOffload(module, kOffloadParameters, parameters), "parameters");
     if (failed(moments) || failed(weights))
       return signalPassFailure();
     ofMoments = *moments;
@@ -46,8 +50,8 @@ struct MarkOffloadedPass : impl::MarkOffloadedPassBase<MarkOffloadedPass> {
     if (space == Space::host || space == Space::nvme)
       return space;
     return getOperation().emitError()
-           << "expected '" << what << "' to be none, host or nvme, found '"
-           << where << "'";
+           << "expected '" << what
+           << "' to be none, host, nvme or auto, found '" << where << "'";
   }
 
   /// Of a parameter: what fits lies on the host. `onHost` is what does already.

@@ -8,6 +8,7 @@
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/Plan/Offloaded.h"
 #include "lib/Cost/Decision.h"
+#include "lib/Cost/OffloadDecisions.h"
 #include "lib/Plan/Passes.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/ADT/MapVector.h"
@@ -118,13 +119,15 @@ struct OffloadActivationsPass
   using Base::Base;
 
   void runOnOperation() override {
-    if (space == "none")
+    StringRef where =
+        resolveOffload(getOperation(), kOffloadActivations, space);
+    if (where == "none")
       return;
-    std::optional<Space> parsed = symbolizeSpace(space);
+    std::optional<Space> parsed = symbolizeSpace(where);
     if (parsed != Space::host && parsed != Space::nvme) {
       getOperation().emitError()
-          << "expected activations to lie in none, host or nvme, found '"
-          << space << "'";
+          << "expected activations to lie in none, host, nvme or auto, found '"
+          << where << "'";
       return signalPassFailure();
     }
     for (auto program : getOperation().getOps<ProgramOp>())

@@ -52,6 +52,7 @@ public:
   std::optional<plan::Space> getFileSpace() const override { return {}; }
   /// A thread's list saves as much of each turn as of all.
   int64_t getMostCaptured() const override { return 0; }
+  bool copiesBesideComputation() const override { return false; }
   /// Threads wait for peers, each stream's for its own.
   int64_t getExchangeQueues() const override { return 0; }
   LogicalResult chooseForms(plan::ProgramOp program) const override {

@@ -52,6 +52,7 @@ public:
   }
   /// As accelerators have it: graphs of more nodes take long to make.
   int64_t getMostCaptured() const override { return 1 << 14; }
+  bool copiesBesideComputation() const override { return true; }
   int64_t getExchangeQueues() const override { return options.queues; }
   LogicalResult chooseForms(plan::ProgramOp) const override {
     return success();

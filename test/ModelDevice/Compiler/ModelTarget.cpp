@@ -22,6 +22,7 @@ public:
   }
 
   int64_t getMostCaptured() const override { return rt::model::kMostCaptured; }
+  bool copiesBesideComputation() const override { return true; }
 
   FusionLimits getFusionLimits() const override {
     return cpu->getFusionLimits();

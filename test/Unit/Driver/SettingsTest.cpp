@@ -40,6 +40,10 @@ TEST(Settings, ArePutWhereTheirPassReadsThem) {
   EXPECT_FALSE(driver::applySetting(options, "zero.gather_once", "auto"));
   EXPECT_FALSE(options.decide.gatherOnce);
   EXPECT_TRUE(options.fitMemory.gathersOpen);
+  EXPECT_FALSE(driver::applySetting(options, "offload.optimizer", "cpu"));
+  EXPECT_EQ(options.plan.offloaded.optimizer, "host");
+  EXPECT_FALSE(driver::applySetting(options, "offload.optimizer", "auto"));
+  EXPECT_EQ(options.plan.offloaded.optimizer, "auto");
   EXPECT_TRUE(options.place.splitWeights.vocabulary);
   EXPECT_FALSE(driver::applySetting(options, "tp.vocabulary", "false"));
   EXPECT_FALSE(options.place.splitWeights.vocabulary);

@@ -31,6 +31,7 @@ public:
   }
   std::optional<plan::Space> getFileSpace() const override { return {}; }
   int64_t getMostCaptured() const override { return 0; }
+  bool copiesBesideComputation() const override { return false; }
   int64_t getExchangeQueues() const override { return 0; }
   int64_t estimateReserve(plan::ProgramOp, plan::Space) const override {
     return 0;
