@@ -262,13 +262,17 @@ LogicalResult PlanReplay::runSegment(plan::SegmentOp segment, bool inLoop) {
   return success();
 }
 
+bool PlanReplay::isTried(ValueId id) const {
+  return llvm::any_of(tried, [&](auto range) {
+    return range.first <= id && id < range.second;
+  });
+}
+
 /// Remembers who made the first value, of those after `known`, that is computed
 /// and not just given.
 void PlanReplay::noteForeign(unsigned known) {
   for (ValueId id = known; id < terms.size() && !foreign; ++id) {
-    if (llvm::any_of(tried, [&](auto range) {
-          return range.first <= id && id < range.second;
-        }))
+    if (isTried(id))
       continue;
     ValueKind kind = terms.at(id).kind;
     if (kind == ValueKind::Computed || kind == ValueKind::Product ||

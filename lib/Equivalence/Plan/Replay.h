@@ -109,6 +109,8 @@ private:
   mlir::LogicalResult checkOutputs();
   mlir::InFlightDiagnostic refuse(mlir::Operation *op);
   void noteForeign(unsigned known);
+  /// Whether a value was computed to see whether somebody computes it.
+  bool isTried(ValueId id) const;
 
   mlir::ModuleOp module;
   plan::ProgramOp program;

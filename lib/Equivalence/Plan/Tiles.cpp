@@ -154,10 +154,15 @@ bool PlanReplay::evaluateTile(func::FuncOp function,
     SmallVector<TermId> all;
     evaluateWhole(function, wholes, part, frame.count, all);
     // Nobody else computes that: a part of something larger is all there is.
-    if (terms.size() != before) {
+    // What has been tried before is no more computed for that.
+    bool isNew = terms.size() != before;
+    if (isNew)
       tried.push_back({before, terms.size()});
+    if (isNew || llvm::any_of(all, [&](TermId id) {
+          const Term &term = terms.get(id);
+          return term.isOfValue() && isTried(term.value);
+        }))
       continue;
-    }
     IndexMap here = IndexMap::dense(part);
     here.offset = frame.first;
     for (TermId term : all)
