@@ -6,8 +6,12 @@
 // RUN: acc-opt %s --plan-mark-offloaded="optimizer=host ratio=0" | FileCheck %s --check-prefix=ZERO
 // RUN: not acc-opt %s --plan-mark-offloaded="optimizer=host ratio=1.5" -o /dev/null 2>&1 | FileCheck %s --check-prefix=RATIO
 // RATIO: error: expected a ratio of offloaded states from 0 to 1, found 1.5
+// As a budget has decided it: of what it says nothing of, nowhere.
+// RUN: sed '1s/^/module attributes {accel.decisions = {offload_optimizer = "host"}} {\n/; $s/$/\n}/' %s > %t.mlir
+// RUN: acc-opt %t.mlir --plan-mark-offloaded="optimizer=auto parameters=auto" | FileCheck %s --check-prefixes=MOMENTS
+// RUN: acc-opt %s --plan-mark-offloaded="optimizer=auto parameters=auto" | FileCheck %s --check-prefix=ZERO
 // RUN: not acc-opt %s --plan-mark-offloaded=parameters=disk -o /dev/null 2>&1 | FileCheck %s --check-prefix=WHERE
-// WHERE: error: expected 'parameters' to be none, host or nvme, found 'disk'
+// WHERE: error: expected 'parameters' to be none, host, nvme or auto, found 'disk'
 // RUN: acc-opt %s --plan-mark-offloaded="parameters=nvme most-on-host=65536" | FileCheck %s --check-prefix=FITS
 // FITS: plan.buffer @w : state device 262144 bytes source @w {plan.offloaded = #plan<space host>}
 // RUN: acc-opt %s --plan-mark-offloaded="parameters=nvme most-on-host=65535" | FileCheck %s --check-prefixes=WEIGHTS
