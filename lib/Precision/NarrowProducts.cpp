@@ -1,21 +1,15 @@
 // Casts the operands of products to 16 bits and their results back.
 
+#include "Casts.h"
 #include "Passes.h"
 #include "dialects/Interfaces/Castable.h"
-#include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
-#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
 namespace accel::precision {
 #define GEN_PASS_DEF_NARROWPRODUCTSPASS
 #include "lib/Precision/Passes.h.inc"
-
-static Type withElement(Value value, Type element) {
-  return RankedTensorType::get(
-      cast<RankedTensorType>(value.getType()).getShape(), element);
-}
 
 namespace {
 struct NarrowProductsPass : impl::NarrowProductsPassBase<NarrowProductsPass> {
@@ -34,6 +28,7 @@ struct NarrowProductsPass : impl::NarrowProductsPassBase<NarrowProductsPass> {
   }
 
   void runOnOperation() override {
+    casts = Casts();
     SmallVector<CastableOpInterface> ops;
     getOperation().walk([&](CastableOpInterface op) { ops.push_back(op); });
     for (CastableOpInterface op : ops)
@@ -46,7 +41,8 @@ struct NarrowProductsPass : impl::NarrowProductsPassBase<NarrowProductsPass> {
       if (!getElementTypeOrSelf(op->getOperand(operand).getType()).isF32())
         return; // the model's own types stay
     for (unsigned operand : operands)
-      op->setOperand(operand, narrow(op->getOperand(operand), op));
+      op->setOperand(operand, casts.get(op->getOperand(operand), narrowType,
+                                        reasonOf(op), op.getLoc()));
     OpBuilder builder(op->getContext());
     builder.setInsertionPointAfter(op);
     for (auto [result, type] : llvm::zip_equal(op->getResults(), infer(op))) {
@@ -78,48 +74,7 @@ struct NarrowProductsPass : impl::NarrowProductsPassBase<NarrowProductsPass> {
                                               op.getCastReason());
   }
 
-  /// The value in the type: a view of what it is a view of, or a cast. Stands
-  /// where the value does, for all that read it.
-  Value narrow(Value value, CastableOpInterface reader) {
-    Value &known = narrowed[value];
-    if (known)
-      return known;
-    OpBuilder builder(&getContext());
-    Operation *op = value.getDefiningOp();
-    Value made;
-    SplatElementsAttr equal;
-    if (matchPattern(value, m_Constant(&equal))) {
-      // One number is rounded now, and stays known.
-      auto number = equal.getSplatValue<APFloat>();
-      bool losesInfo = false;
-      number.convert(narrowType.getFloatSemantics(),
-                     APFloat::rmNearestTiesToEven, &losesInfo);
-      builder.setInsertionPointAfter(op);
-      auto type = cast<ShapedType>(withElement(value, narrowType));
-      made = nn::ConstantOp::create(builder, op->getLoc(),
-                                    DenseElementsAttr::get(type, number));
-    } else if (op && isView(op)) {
-      Value operand = narrow(op->getOperand(0), reader);
-      builder.setInsertionPointAfter(op);
-      Operation *view = builder.clone(*op);
-      view->setOperand(0, operand);
-      view->getResult(0).setType(
-          cast<RankedTensorType>(withElement(value, narrowType)));
-      made = view->getResult(0);
-    } else {
-      if (op)
-        builder.setInsertionPointAfter(op);
-      else
-        builder.setInsertionPointToStart(value.getParentBlock());
-      auto cast = nn::CastOp::create(builder, reader.getLoc(),
-                                     withElement(value, narrowType), value);
-      cast->setAttr(nn::kReasonAttr, reasonOf(reader));
-      made = cast;
-    }
-    return narrowed[value] = made;
-  }
-
-  llvm::DenseMap<Value, Value> narrowed;
+  Casts casts;
   FloatType narrowType;
 };
 } // namespace
