@@ -1,6 +1,7 @@
 // Registration of the nn dialect, the checks on the attributes it puts on
 // functions, and the helpers that all op groups share.
 
+#include "dialects/NN/Calls.h"
 #include "dialects/NN/NN.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -73,6 +74,21 @@ LogicalResult NNDialect::verifyOperationAttribute(Operation *op,
                               "forward, found "
                            << attribute.getValue();
   }
+  if (attribute.getName() == kCallsAttr && isa<ModuleOp>(op)) {
+    auto calls = dyn_cast<DictionaryAttr>(attribute.getValue());
+    if (calls && llvm::all_of(calls, [](NamedAttribute call) {
+          return isa<StringAttr>(call.getValue());
+        }))
+      return success();
+    return op->emitError() << "expected strings by names of nodes as '"
+                           << kCallsAttr << "', found " << attribute.getValue();
+  }
+  if (attribute.getName() == kAutocastAttr && isa<ModuleOp>(op)) {
+    if (isa<StringAttr>(attribute.getValue()))
+      return success();
+    return op->emitError() << "expected a string as '" << kAutocastAttr
+                           << "', found " << attribute.getValue();
+  }
   if (attribute.getName() == kReasonAttr &&
       isa<StringAttr>(attribute.getValue()) &&
       isa<CastOp, MatmulOp, CompleteOp>(op))
@@ -85,10 +101,12 @@ LogicalResult NNDialect::verifyOperationAttribute(Operation *op,
     return success();
   return op->emitError() << "unexpected attribute '"
                          << attribute.getName().getValue()
-                         << "'; of nn, functions may carry '" << kEntryAttr
-                         << "', casts and nn.complete '" << kReasonAttr
-                         << "', matrix products that and '" << kProductAttr
-                         << "', and products '" << kMeanAttr << "'";
+                         << "'; of nn, modules may carry '" << kCallsAttr
+                         << "' and '" << kAutocastAttr << "', functions '"
+                         << kEntryAttr << "', casts and nn.complete '"
+                         << kReasonAttr << "', matrix products that and '"
+                         << kProductAttr << "', and products '" << kMeanAttr
+                         << "'";
 }
 
 /// A string or a symbol, by attribute name.

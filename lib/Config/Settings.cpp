@@ -51,6 +51,9 @@ static constexpr NamedSetting kSettings[] = {
     ofPass("cp.strategy", "allgather,ring",
            "how cp ranks get at each other's keys and values"),
     ofPass("tp.vocabulary", "bool", "ranks of tp have parts of the vocabulary"),
+    ofPass("autocast.lists", "none,cuda,cpu",
+           "whose lists of torch.autocast choose the types of all ops with "
+           "mixed precision; none: products alone are of 16 bits"),
     ofPass("comm_hook", "no,fp16,bf16,power_sgd",
            "how data-parallel ranks send gradients: in 16 bits, or as factors "
            "of low rank"),

@@ -73,10 +73,18 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     pm.addNestedPass<func::FuncOp>(transforms::createFoldEmptyPass());
     // Before differentiation, so that the backward inherits it.
     if (!options.train.mixedPrecision.empty()) {
-      precision::NarrowProductsPassOptions narrow;
-      narrow.type = options.train.mixedPrecision == "fp16" ? "f16" : "bf16";
-      pm.addNestedPass<func::FuncOp>(
-          precision::createNarrowProductsPass(narrow));
+      std::string type =
+          options.train.mixedPrecision == "fp16" ? "f16" : "bf16";
+      if (options.autocast.lists == "none") {
+        precision::NarrowProductsPassOptions narrow;
+        narrow.type = type;
+        pm.addNestedPass<func::FuncOp>(
+            precision::createNarrowProductsPass(narrow));
+      } else {
+        precision::AutocastPassOptions autocast = options.autocast;
+        autocast.type = type;
+        pm.addPass(precision::createAutocastPass(autocast));
+      }
       pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());
     }
     // The backward is cut where the forward is.

@@ -181,6 +181,7 @@ LogicalResult Compilation::load() {
   importOptions.forTraining = options.phases.train.enabled;
   importOptions.allowFolded = options.phases.train.allowFolded;
   importOptions.marksMeans = options.phases.train.rowMask;
+  importOptions.marksCalls = options.phases.autocast.lists != "none";
   module = import::importOnnx(**file, *parameters, importOptions, &context);
   if (!module || failed((*file)->checkValuesRead()))
     return failure();

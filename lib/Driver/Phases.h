@@ -42,6 +42,8 @@ struct PhaseOptions {
   /// How many chunks there are, mesh and schedule say.
   stages::CutForwardPassOptions cut;
   precision::DeclareWirePassOptions wire;
+  /// Its lists: what `mixedPrecision` casts beside products.
+  precision::AutocastPassOptions autocast;
   Fp8Options fp8;
   bool measuresRounding = false; ///< `--metrics=precision`
   parallel::PlaceOptions place;

@@ -178,6 +178,10 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into {
        return {o.wire.hook, "no,fp16,bf16,power_sgd"};
      }},
+    {"autocast.lists",
+     [](PhaseOptions &o) -> Into {
+       return {o.autocast.lists, "none,cuda,cpu"};
+     }},
     {"fp8.recipe",
      [](PhaseOptions &o) -> Into {
        return {o.fp8.quantize.recipe,
@@ -324,6 +328,21 @@ Error accel::driver::applySetting(PhaseOptions &options, StringRef name,
                                "', found '" + value + "'");
 }
 
+/// Its lists choose types of 16 bits.
+static Error checkAutocast(const PhaseOptions &options) {
+  const std::string &lists = options.autocast.lists,
+                    &mixed = options.train.mixedPrecision;
+  if (lists == "none" || mixed == "bf16" || mixed == "fp16")
+    return Error::success();
+  return createStringError(
+      inconvertibleErrorCode(),
+      "expected '--mixed-precision=bf16' or fp16 with 'autocast.lists=" +
+          lists + "', found " + (mixed.empty() ? "none" : "'" + mixed + "'") +
+          (mixed == "fp8"
+               ? ", which quantizes products of float32 activations alone"
+               : ""));
+}
+
 Error accel::driver::checkIsRead(const PhaseOptions &options,
                                  StringRef setting) {
   StringRef name = setting.split('=').first;
@@ -339,6 +358,8 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
   };
   if (name.starts_with("fp8.") && options.train.mixedPrecision != "fp8")
     return refuse("expected '--mixed-precision=fp8' with '" + name + "'");
+  if (name == "autocast.lists")
+    return checkAutocast(options);
   const std::string &recipe = options.fp8.quantize.recipe;
   if (name == "fp8.blocks" && recipe == "delayed")
     return refuse("expected 'fp8.recipe=current' (or tensorwise) with "
@@ -383,6 +404,8 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
 }
 
 Error accel::driver::checkTogether(const PhaseOptions &options) {
+  if (Error error = checkAutocast(options))
+    return error;
   if (options.train.mixedPrecision != "fp8")
     return Error::success();
   precision::QuantizeProductsPassOptions quantize = options.fp8.quantize;

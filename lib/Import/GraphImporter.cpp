@@ -60,6 +60,13 @@ LogicalResult GraphImporter::importNode(const onnx::NodeProto &node) {
     domain = "";
   int64_t version = file.opsetVersion(node);
   NodeImporter importer(*this, node, version);
+  if (options.marksCalls) {
+    std::string call = onnxio::describeCall(node);
+    auto [known, isNew] =
+        calls.try_emplace(onnxio::nodeLocationName(node), call);
+    if (!isNew && known->second != call)
+      known->second.clear(); // bodies of several calls have nodes of one name
+  }
   if (domain.empty() && (version < kOldestOpset || version > kNewestOpset))
     return importer.error()
            << "opset " << version << " is not supported, expected "

@@ -52,6 +52,9 @@ public:
   int64_t room = kMostOperations;
   /// Dropouts in training mode so far.
   int64_t dropouts = 0;
+  /// The traced calls of nodes, by the names that locations have; kept where
+  /// they are asked for.
+  llvm::StringMap<std::string> calls;
   /// Whether a gradient would have to stop that nothing stops, since the module
   /// is not for training.
   bool stopsGradients = false;

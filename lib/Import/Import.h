@@ -34,6 +34,9 @@ struct ImportOptions {
   /// Says of products that they make a mean (`nn.mean`), which nothing else
   /// tells from a sum that the model scales.
   bool marksMeans = false;
+  /// Says of which traced calls the nodes are (`nn.calls`): an operator of
+  /// PyTorch may be several of ONNX.
+  bool marksCalls = false;
   /// Takes hashes of weights in files of external data, too, which reads them.
   /// Those in the model file have been read, and always have one.
   bool hashWeights = false;

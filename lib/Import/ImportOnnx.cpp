@@ -7,6 +7,7 @@
 #include "GraphImporter.h"
 #include "Tensors.h"
 #include "dialects/Accel/Accel.h"
+#include "dialects/NN/Calls.h"
 #include "dialects/NN/NN.h"
 #include "lib/Onnx/DoubtGroups.h"
 #include "lib/Onnx/Payload.h"
@@ -449,6 +450,12 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
     results.push_back(value->tensor);
     names.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
         nn::kOutputAttr, builder.getStringAttr(output.name()))));
+  }
+  if (options.marksCalls) {
+    NamedAttrList calls;
+    for (const auto &call : importer.calls)
+      calls.append(call.first(), builder.getStringAttr(call.second));
+    (*module)->setAttr(nn::kCallsAttr, calls.getDictionary(context));
   }
   func::ReturnOp::create(builder, file.location(), results);
   function.setType(

@@ -155,6 +155,15 @@ StringRef tracedOperator(const onnx::NodeProto &node) {
   return dot == StringRef::npos ? target : target.substr(dot + 1);
 }
 
+std::string describeCall(const onnx::NodeProto &node) {
+  StringRef value =
+      nodeProperty(node, "pkg.torch.onnx.fx_node").split(' ').first;
+  StringRef name = tracedOperator(node).split('.').first;
+  if (!value.starts_with("%") || name.empty())
+    return "";
+  return (value + " = " + name).str();
+}
+
 const onnx::AttributeProto *findAttribute(const onnx::NodeProto &node,
                                           StringRef name) {
   for (const onnx::AttributeProto &attribute : node.attribute())

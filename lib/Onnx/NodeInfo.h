@@ -67,6 +67,11 @@ std::optional<SourceLine> libraryLine(const onnx::NodeProto &node);
 /// decides gradients at points where the function has none.
 llvm::StringRef tracedOperator(const onnx::NodeProto &node);
 
+/// The traced call that the node came from, by the value that it is in the
+/// traced program and its operator without an overload ("%pow_1 = pow"), or
+/// empty. Nodes of one call have one text.
+std::string describeCall(const onnx::NodeProto &node);
+
 /// The attribute of that name, or null.
 const onnx::AttributeProto *findAttribute(const onnx::NodeProto &node,
                                           llvm::StringRef name);

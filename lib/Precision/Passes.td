@@ -32,6 +32,39 @@ def NarrowProductsPass : Pass<"nn-narrow-products", "::mlir::func::FuncOp"> {
   let options = [Option<"type", "type", "std::string", "\"bf16\"", "bf16 or f16">];
 }
 
+def AutocastPass : Pass<"nn-autocast", "::mlir::ModuleOp"> {
+  let summary = "Computes each op in the type that torch.autocast gives it";
+  let description = [{
+    The lists of torch.autocast (`lists`: those for CUDA, or those for CPUs) say of PyTorch's
+    operators whether they run in `type`, in f32, or in the widest type of their operands; results
+    stay in that type. Which call of the traced program an op is of, `nn.calls` says by the nodes
+    that locations name; where nothing says it, or an op stands for several calls, the list's word
+    for the op itself counts, a product and its bias are a linear layer, and a sum over its number
+    of terms is a mean. What is of one call and sums (a mean, a variance) is
+    computed in f32 and rounded once, as PyTorch's kernels do; a normalisation of 16 bits reads
+    scale and bias in f32. Numbers (constants of one value, tensors of rank 0) widen nothing, and
+    are not rounded. Casts that the model writes, inputs, states and results of
+    functions keep their types. Runs before differentiation, so that a gradient has the type that
+    its op ran in; a weight is cast once. Each cast says why (`nn.reason`).
+
+    ```mlir
+    %y = nn.matmul %x, %w : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+    %z = nn.softmax %y dim 1 : tensor<4x2xf32>
+    // becomes, by CUDA's list
+    %0 = nn.cast %x {nn.reason = "matmul: bf16 by the cuda list"} : (tensor<4x8xf32>) -> tensor<4x8xbf16>
+    %1 = nn.cast %w {nn.reason = "matmul: bf16 by the cuda list"} : (tensor<8x2xf32>) -> tensor<8x2xbf16>
+    %y = nn.matmul %0, %1 : (tensor<4x8xbf16>, tensor<8x2xbf16>) -> tensor<4x2xbf16>
+    %2 = nn.cast %y {nn.reason = "softmax: f32 by the cuda list"} : (tensor<4x2xbf16>) -> tensor<4x2xf32>
+    %z = nn.softmax %2 dim 1 : tensor<4x2xf32>
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+  let options = [
+    Option<"lists", "lists", "std::string", "\"none\"", "none, cuda or cpu">,
+    Option<"type", "type", "std::string", "\"bf16\"", "bf16 or f16">,
+  ];
+}
+
 def TagProductsPass : Pass<"nn-tag-products", "::mlir::ModuleOp"> {
   let summary = "Names the products of linear layers that are to be quantized";
   let description = [{

@@ -4,6 +4,7 @@
 #include "Reports.h"
 #include "Table.h"
 #include "dialects/Interfaces/Castable.h"
+#include "dialects/NN/Calls.h"
 #include "dialects/NN/Entry.h"
 #include "dialects/NN/NN.h"
 #include "llvm/ADT/StringExtras.h"
@@ -73,6 +74,14 @@ static StringRef getPart(Operation *op) {
   return isOfBackward(op->getLoc()) ? "input gradient" : "forward";
 }
 
+/// The list of torch.autocast that a program's types are of; empty: none.
+static StringRef getList(Operation *op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto list = module ? module->getAttrOfType<StringAttr>(nn::kAutocastAttr)
+                     : StringAttr();
+  return list ? list.getValue() : StringRef();
+}
+
 /// What the casts of its operands say, or what stands for saying nothing.
 static std::string getReason(Operation *op) {
   if (auto reason = op->getAttrOfType<StringAttr>(nn::kReasonAttr))
@@ -85,6 +94,8 @@ static std::string getReason(Operation *op) {
         break;
       operand = maker->getOperand(0);
     }
+  if (StringRef list = getList(op); !list.empty())
+    return ("by the " + list + " list").str();
   return "the model's types";
 }
 
@@ -106,6 +117,29 @@ static Row describe(Operation *op) {
           type.isF64() ? "f64" : "f32",
           nameOf(elementOf(op->getResult(0))),
           getReason(op)};
+}
+
+/// What lists cast beside the operands of products: everything may be.
+static void printCasts(func::FuncOp entry, llvm::raw_ostream &os,
+                       llvm::json::Array *all) {
+  Table table({"node", "from", "to", "why"});
+  entry.walk([&](nn::CastOp cast) {
+    auto reason = cast->getAttrOfType<StringAttr>(nn::kReasonAttr);
+    if (!reason)
+      return;
+    std::string node = describeNode(cast),
+                from = nameOf(elementOf(cast.getInput())),
+                to = nameOf(elementOf(cast));
+    if (all)
+      all->push_back(Object{
+          {"node", node}, {"from", from}, {"to", to}, {"why", reason.str()}});
+    else
+      table.add({node, from, to, reason.str()});
+  });
+  if (all)
+    return;
+  os << "casts by the " << getList(entry) << " list of torch.autocast:\n";
+  table.print(os);
 }
 
 /// The scale that a loss begins with; none where it is not scaled.
@@ -149,11 +183,19 @@ LogicalResult report::printPrecision(ModuleOp module, llvm::raw_ostream &os,
                {"products", std::move(products)}};
     if (scale)
       all["loss_scale"] = *scale;
+    if (StringRef list = getList(entry); !list.empty()) {
+      llvm::json::Array casts;
+      printCasts(entry, os, &casts);
+      all["autocast"] = list;
+      all["casts"] = std::move(casts);
+    }
     os << llvm::formatv("{0:2}", llvm::json::Value(std::move(all))) << "\n";
     return success();
   }
   os << "products of '" << entry.getSymName() << "':\n";
   table.print(os);
+  if (!getList(entry).empty())
+    printCasts(entry, os, nullptr);
   if (scale)
     os << "loss scale: from " << llvm::format("%g", *scale)
        << ", a state of the step\n";

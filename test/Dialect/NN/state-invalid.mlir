@@ -112,7 +112,7 @@ func.func @result(%x: tensor<2xf32>) -> (tensor<2xf32> {nn.input = "x"}) {
 
 // -----
 
-// expected-error @below {{unexpected attribute 'nn.entry'; of nn, functions may carry 'nn.entry', casts and nn.complete 'nn.reason', matrix products that and 'nn.product', and products 'nn.mean'}}
+// expected-error @below {{unexpected attribute 'nn.entry'; of nn, modules may carry 'nn.calls' and 'nn.autocast', functions 'nn.entry', casts and nn.complete 'nn.reason', matrix products that and 'nn.product', and products 'nn.mean'}}
 module attributes {nn.entry} {}
 
 // -----
@@ -213,3 +213,15 @@ nn.state @a : tensor<2xf32> = dense<0.0>
 nn.state @b : tensor<1x2xf32> = [@a]
 // expected-error @below {{'nn.state' op expected a member that is one of its rows}}
 nn.state @nested : tensor<1x1x2xf32> = [@b]
+
+// -----
+
+// expected-error @below {{expected strings by names of nodes as 'nn.calls', found {node_pow = 2 : i64}}}
+module attributes {nn.calls = {node_pow = 2 : i64}} {
+}
+
+// -----
+
+// expected-error @below {{expected a string as 'nn.autocast', found 1 : i64}}
+module attributes {nn.autocast = 1} {
+}

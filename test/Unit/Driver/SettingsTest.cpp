@@ -44,6 +44,9 @@ TEST(Settings, ArePutWhereTheirPassReadsThem) {
   EXPECT_EQ(options.plan.offloaded.optimizer, "host");
   EXPECT_FALSE(driver::applySetting(options, "offload.optimizer", "auto"));
   EXPECT_EQ(options.plan.offloaded.optimizer, "auto");
+  EXPECT_EQ(options.autocast.lists, "none");
+  EXPECT_FALSE(driver::applySetting(options, "autocast.lists", "cuda"));
+  EXPECT_EQ(options.autocast.lists, "cuda");
   EXPECT_TRUE(options.place.splitWeights.vocabulary);
   EXPECT_FALSE(driver::applySetting(options, "tp.vocabulary", "false"));
   EXPECT_FALSE(options.place.splitWeights.vocabulary);
