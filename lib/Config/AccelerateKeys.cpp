@@ -20,7 +20,8 @@ static constexpr Key kCluster[] = {
         .only("NO|MULTI_CPU|MULTI_GPU|DEEPSPEED|FSDP|MEGATRON_LM")
         .beware("unquoted NO is the bool false in YAML 1.1"),
     done("mixed_precision", "~no,fp16,bf16,fp8|null", "no",
-         "the types of matrix products, as --mixed-precision")
+         "the types of matrix products, as --mixed-precision; of all else with "
+         "autocast.lists")
         .sets("mixed_precision")
         .beware("unquoted no is the bool false in YAML 1.1, and the launch "
                 "dies on it"),

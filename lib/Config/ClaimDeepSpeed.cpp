@@ -130,6 +130,21 @@ Error Claims::precision() {
                  setting->value == "true" ? "bf16" : "no");
   if (const Setting *fp16 = said("fp16.enabled"); fp16 && fp16->value == "true")
     ledger.claim("mixed_precision", *fp16, "fp16");
+  if (const Setting *autocast = said("torch_autocast.enabled");
+      autocast && autocast->value == "true") {
+    for (const Setting *other :
+         {bf16 ? bf16 : old, said("fp16.enabled"), msamp})
+      if (other && other->value == "true")
+        return failAt(other->place, "'" + other->path + "' beside '" +
+                                        autocast->path + "' at " +
+                                        autocast->place.str() +
+                                        ", which DeepSpeed refuses");
+    const Setting *type = said("torch_autocast.dtype");
+    bool isHalf = type && (type->value == "float16" || type->value == "fp16");
+    ledger.claim("mixed_precision", type ? *type : *autocast,
+                 isHalf ? "fp16" : "bf16");
+    ledger.claim("autocast.lists", *autocast, "cuda");
+  }
   claimScalerOfDeepSpeed(file, ledger);
   return claimFp8OfDeepSpeed(file, ledger);
 }

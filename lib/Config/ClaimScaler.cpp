@@ -30,6 +30,18 @@ static void setIdle(File &file, ArrayRef<StringRef> paths, StringRef why) {
 }
 
 void accel::config::claimScalerOfDeepSpeed(File &file, Ledger &ledger) {
+  const Setting *autocast = said(file, "torch_autocast.enabled");
+  if (autocast && autocast->value == "true") {
+    ledger.suggest("scaler.type", "torch", Kind::Default,
+                   "torch.amp.GradScaler, as DeepSpeed has it with "
+                   "torch_autocast");
+    setIdle(file,
+            {"fp16.loss_scale", "fp16.initial_scale_power",
+             "fp16.loss_scale_window", "fp16.hysteresis",
+             "fp16.consecutive_hysteresis", "fp16.min_loss_scale"},
+            "the scaler is torch's with torch_autocast");
+    return;
+  }
   ledger.suggest("scaler.type", "deepspeed", Kind::Default,
                  "DeepSpeed's dynamic scaler");
   const Setting *constant = said(file, "fp16.loss_scale");

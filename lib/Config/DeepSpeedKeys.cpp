@@ -33,9 +33,8 @@ static constexpr Key kKeys[] = {
     later("amp", "mapping", "{}", "Apex's automatic mixed precision")
         .unless("{}")
         .beware("removed from DeepSpeed"),
-    later("torch_autocast", "mapping", "{}",
-          "casts chosen by torch.autocast, collectives too: say bf16.enabled")
-        .unless("{}"),
+    done("torch_autocast", "%torch_autocast", "{}",
+         "mixed precision by torch.autocast's lists"),
     done("data_types", "%data_types", "{}",
          "types of accumulators and parameters"),
     done("optimizer", "%optimizer", "none", "the update"),

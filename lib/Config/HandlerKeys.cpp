@@ -11,7 +11,8 @@ static constexpr Key kHandlers[] = {
     noted("GradScalerKwargs", "%GradScalerKwargs", "{}",
           "how the loss is scaled with mixed_precision fp16"),
     noted("AutocastKwargs", "%AutocastKwargs", "{}",
-          "which operators are computed in 16 bits"),
+          "whether operators are computed in 16 bits: which, autocast.lists "
+          "says"),
     noted("TERecipeKwargs", "%TERecipeKwargs", "{}",
           "fp8 as Transformer Engine has it, with mixed_precision fp8"),
     noted("AORecipeKwargs", "%AORecipeKwargs", "{}",

@@ -47,6 +47,7 @@ ArrayRef<const Section *> accel::config::sections() {
                                         &kLeafModuleSection,
                                         &kFp16Section,
                                         &kBf16Section,
+                                        &kTorchAutocastSection,
                                         &kDeepSpeedMsampSection,
                                         &kOptimizerSection,
                                         &kOptimizerParamsSection,

@@ -136,10 +136,10 @@ extern const Section kHandlersSection, kGradScalerSection, kAutocastSection,
     kMegatronRunSection;
 extern const Section kDeepSpeedSection, kZeroSection, kOffloadParamSection,
     kOffloadOptimizerSection, kLeafModuleSection, kFp16Section, kBf16Section,
-    kOptimizerSection, kOptimizerParamsSection, kSchedulerSection,
-    kSchedulerParamsSection, kActivationSection, kAioSection, kPipelineSection,
-    kTensorParallelSection, kTensorParallelSizeSection, kDataTypesSection,
-    kCheckpointSection;
+    kTorchAutocastSection, kOptimizerSection, kOptimizerParamsSection,
+    kSchedulerSection, kSchedulerParamsSection, kActivationSection, kAioSection,
+    kPipelineSection, kTensorParallelSection, kTensorParallelSizeSection,
+    kDataTypesSection, kCheckpointSection;
 
 } // namespace accel::config
 

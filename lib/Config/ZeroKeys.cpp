@@ -243,6 +243,23 @@ static constexpr Key kBf16[] = {
         .beware("nothing reads it"),
 };
 
+/// DeepSpeed runs the forward under torch.autocast, and sends gradients of the
+/// modules that are safe in that type.
+static constexpr Key kTorchAutocast[] = {
+    done("enabled", "bool", "false",
+         "autocast.lists cuda, with mixed_precision as dtype says")
+        .orSet("autocast.lists"),
+    done("dtype", "~bfloat16,float16,bf16,fp16", "bfloat16",
+         "mixed_precision bf16 or fp16")
+        .beware("fp16 has torch's scaler in the step, of torch's defaults"),
+    later("lower_precision_safe_modules", "list|null", "null",
+          "modules whose gradients are sent in 16 bits: comm_hook says it of "
+          "all")
+        .unless("null")
+        .beware("absent, DeepSpeed sends those of Linear and of convolutions "
+                "in 16 bits"),
+};
+
 const Section accel::config::kZeroSection = {
     "zero_optimization", "DeepSpeed: zero_optimization", "", kZero};
 const Section accel::config::kOffloadParamSection = {
@@ -255,5 +272,7 @@ const Section accel::config::kLeafModuleSection = {
     "leaf_module", "DeepSpeed: zero_optimization.leaf_module", "", kLeafModule};
 const Section accel::config::kFp16Section = {"fp16", "DeepSpeed: fp16", "",
                                              kFp16};
+const Section accel::config::kTorchAutocastSection = {
+    "torch_autocast", "DeepSpeed: torch_autocast", "", kTorchAutocast};
 const Section accel::config::kBf16Section = {"bf16", "DeepSpeed: bf16", "",
                                              kBf16};
