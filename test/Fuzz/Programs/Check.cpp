@@ -92,8 +92,11 @@ Checker::Checker(const Program &program, uint64_t inputSeed,
 
 evaluate::InterpreterOptions Checker::getEvaluation() const {
   evaluate::InterpreterOptions own;
-  own.mode = program.update.mixedPrecision.empty() ? EvaluationMode::Float64
-                                                   : EvaluationMode::OwnTypes;
+  // Codes and their scales are held against each other as they are rounded.
+  // What lists of autocast cast is held together in float64: where sums are
+  // split, their roundings to 16 bits differ.
+  own.mode = program.update.mixedPrecision == "fp8" ? EvaluationMode::OwnTypes
+                                                    : EvaluationMode::Float64;
   own.interleavings = 1;
   return own;
 }

@@ -110,11 +110,19 @@ Update fuzz::makeUpdate(Random &random) {
   if (more.chance(20))
     update.settings.push_back(std::string("comm_hook=") +
                               more.pick({"fp16", "bf16"}));
+  if (more.chance(15)) {
+    update.mixedPrecision = "bf16";
+    update.settings.push_back(std::string("autocast.lists=") +
+                              more.pick({"cuda", "cpu"}));
+  }
   return update;
 }
 
 bool fuzz::quantize(Random &random, Update &update, int64_t rows) {
   update.mixedPrecision = "fp8";
+  llvm::erase_if(update.settings, [](StringRef setting) {
+    return setting.starts_with("autocast.");
+  });
   // Codes are rounded when results are compared, and then a wire would be, too.
   llvm::erase_if(update.settings, Update::isOfWire);
   if (Random own = random; own.chance(30))
@@ -285,7 +293,8 @@ llvm::LogicalResult fuzz::parseFlags(StringRef text, Update &update,
       bool ofUpdate =
           value.starts_with("optimizer.") || value.starts_with("groups[") ||
           value.starts_with("scaler.") || value.starts_with("fp8.") ||
-          Update::isOfWire(value) || value.starts_with("gradient_clipping");
+          value.starts_with("autocast.") || Update::isOfWire(value) ||
+          value.starts_with("gradient_clipping");
       (ofUpdate ? update.settings : layout.settings).push_back(value.str());
     } else {
       return llvm::failure();

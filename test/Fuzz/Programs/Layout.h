@@ -48,7 +48,7 @@ struct Update {
   std::string optimizer = "sgd";
   std::vector<std::string> settings = {"optimizer.lr=1"};
   std::vector<std::string> batchDims;
-  std::string mixedPrecision; ///< fp8, or empty
+  std::string mixedPrecision; ///< fp8, bf16 or empty
   std::string metrics;        ///< precision, or empty
 
   /// Whether a setting says how gradients are sent.
