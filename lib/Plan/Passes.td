@@ -234,8 +234,9 @@ def KeepInFlightPass : Pass<"plan-keep-in-flight", "::mlir::ModuleOp"> {
     backward, inputs that both read) must outlive the other micro-batches that
     the entry begins in between: as many copies as there are from the oldest one
     that still reads its own to the newest that has written one. A run on
-    micro-batch m uses copy m mod `slots`. What a single body uses, and what
-    outlives micro-batches, has one copy.
+    micro-batch m uses copy m mod `slots`. What a single body uses, and what a body
+    writes that runs once, has one copy. Who runs once and reads what is made for each
+    micro-batch, of weights alone, reads the first copy.
 
     Runs before anything asks when bytes are used. Does nothing where a
     micro-batch ends before the next begins.

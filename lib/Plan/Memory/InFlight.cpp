@@ -24,11 +24,6 @@ InFlight::InFlight(EntryOp entry) : runs(listRuns(entry)) {
     ++count[run.run.getTaskAttr().getAttr()];
 }
 
-bool InFlight::repeat(ArrayRef<BodyUse> uses) const {
-  return llvm::all_of(
-      uses, [&](const BodyUse &use) { return count.lookup(use.body) > 1; });
-}
-
 int64_t InFlight::countCopies(ArrayRef<BodyUse> uses) const {
   llvm::DenseMap<StringAttr, bool> begins;
   for (const BodyUse &use : uses)

@@ -25,8 +25,8 @@ class InFlight {
 public:
   explicit InFlight(EntryOp entry);
 
-  /// Whether each of the bodies runs on several micro-batches.
-  bool repeat(llvm::ArrayRef<BodyUse> uses) const;
+  /// Whether a body runs on several micro-batches.
+  bool repeats(mlir::StringAttr body) const { return count.lookup(body) > 1; }
   /// Copies that these need: two micro-batches may share one if they are that
   /// many apart.
   int64_t countCopies(llvm::ArrayRef<BodyUse> uses) const;

@@ -28,11 +28,14 @@ struct KeepInFlightPass : impl::KeepInFlightPassBase<KeepInFlightPass> {
     InFlight inFlight(entry);
     BufferTable buffers(program);
     llvm::MapVector<BufferOp, SmallVector<BodyUse, 4>> users;
+    llvm::DenseSet<std::pair<BufferOp, StringAttr>> writers;
     for (auto body : program.getOps<BodyOp>()) {
       auto note = [&](ArrayRef<ViewAttr> views, bool writes) {
         for (ViewAttr view : views) {
           BufferOp buffer = buffers.lookup(view);
           SmallVector<BodyUse, 4> &list = users[buffer];
+          if (writes)
+            writers.insert({buffer, body.getSymNameAttr()});
           bool whole = writes && view.isContiguous() &&
                        view.getSpanBytes() == int64_t(buffer.getBytes());
           if (list.empty() || list.back().body != body.getSymNameAttr())
@@ -46,7 +49,15 @@ struct KeepInFlightPass : impl::KeepInFlightPassBase<KeepInFlightPass> {
     }
     std::map<std::vector<BodyUse>, int64_t> known;
     for (auto &[buffer, list] : users) {
-      if (list.size() == 1 || !isOfMicroBatch(buffer) || !inFlight.repeat(list))
+      // Who runs once and reads what is made for each micro-batch (of weights,
+      // or it would be summed) finds the same in each copy: it reads the first.
+      bool isOfOne = false;
+      llvm::erase_if(list, [&, buffer = buffer](const BodyUse &use) {
+        bool isOnce = !inFlight.repeats(use.body);
+        isOfOne |= isOnce && writers.contains({buffer, use.body});
+        return isOnce;
+      });
+      if (list.size() <= 1 || isOfOne || !isOfMicroBatch(buffer))
         continue;
       auto [copies, isNew] =
           known.try_emplace(std::vector<BodyUse>(list.begin(), list.end()), 1);
