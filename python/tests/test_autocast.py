@@ -13,7 +13,8 @@ from common import Calls, acc_export, program
 from training import WITHOUT_TOOLS, TrainCase
 
 STEPS, RATE, WORDS, WIDTH, HEADS = 5, 0.05, 24, 16, 2
-CPU = ("--mixed-precision=bf16", "--set=autocast.lists=cpu")
+LISTS = "--set=autocast.lists=cpu"
+CPU = ("--mixed-precision=bf16", LISTS)
 IDS = torch.randint(0, WORDS, (4, 6), generator=torch.Generator().manual_seed(4))
 X = torch.randn(6, 5, generator=torch.Generator().manual_seed(1))
 
@@ -92,20 +93,20 @@ class Types(torch.fx.Interpreter):
         return result
 
 
-def types_of_torch(module, args):
+def types_of_torch(module, args, dtype=torch.bfloat16):
     exported = program.trace_module(module, args, {}, None, None, None)
     run = Types(exported.module())
-    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+    with torch.autocast("cpu", dtype=dtype), torch.no_grad():
         run.run(*args)
     return run.types
 
 
-def losses_of_torch(module, args):
+def losses_of_torch(module, args, dtype=torch.bfloat16):
     optimizer = torch.optim.SGD(module.parameters(), lr=RATE)
     losses = []
     for _ in range(STEPS):
         optimizer.zero_grad()
-        with torch.autocast("cpu", dtype=torch.bfloat16):
+        with torch.autocast("cpu", dtype=dtype):
             loss = module(*args)
         losses.append(loss.item())
         loss.backward()
@@ -113,7 +114,7 @@ def losses_of_torch(module, args):
     return losses
 
 
-NAMES = {"bf16": "torch.bfloat16", "f32": "torch.float32"}
+NAMES = {"bf16": "torch.bfloat16", "f16": "torch.float16", "f32": "torch.float32"}
 
 
 def types_of_text(text):
@@ -170,6 +171,25 @@ class Autocast(TrainCase):
                 torch.testing.assert_close(losses, losses_of_torch(module, args), rtol=6e-3,
                                            atol=6e-3)
                 self.assertLess(losses[-1], losses[0])
+
+    def test_fp16(self):
+        """With a loss that is scaled by so little that no step is skipped."""
+        words = ("--mixed-precision=fp16", LISTS, "--set=scaler.type=static",
+                 "--set=scaler.init_scale=8")
+        for name in ("mlp", "decoder"):
+            with self.subTest(module=name):
+                module, args = MODULES[name]()
+                wanted = types_of_torch(module, args, torch.float16)
+                acc_export.export(module, args, dir=str(self.folder))
+                found = types_of_text(self.acc(*words, "--compile-to=train",
+                                               "--mlir-print-debuginfo"))
+                both = {call: (found[call], wanted[call]) for call in found if call in wanted}
+                self.assertIn("torch.float16", found.values())
+                self.assertEqual({call: pair for call, pair in both.items()
+                                  if pair[0] != pair[1]}, {})
+                torch.testing.assert_close(self.losses(*words),
+                                           losses_of_torch(module, args, torch.float16),
+                                           rtol=1e-3, atol=1e-3)
 
     def test_layouts(self):
         module, args = MODULES["decoder"]()
