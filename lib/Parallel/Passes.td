@@ -577,8 +577,8 @@ def PropagatePass : OrderedPass<"dist-propagate"> {
     end. What comes first stays: closed constraints before wishes (constraints whose
     lists are all open), what an op keeps apart before what it adds up. Where values
     disagree on a factor, one that a constraint stands on wins, then what is no
-    wish, then the larger tensor. Constants have no say, nor has, beside other operands,
-    what is made of constants and places element by element (a causal mask): each
+    wish, then the larger tensor. Constants beside other operands have no say, nor
+    has what is made of constants and places element by element (a causal mask): each
     reader makes its own.
 
     `print-origins` remarks on every value how it is sharded, and through which

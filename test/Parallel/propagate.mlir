@@ -78,7 +78,7 @@ func.func @minor(%x: tensor<4x6x8xf32>) -> tensor<24x8xf32> {
 // -----
 dist.mesh @mesh ["dp" = 2]
 // A constant is made where it is wanted: that it is split for one reader says
-// nothing to the other, whatever else that one reads.
+// nothing to the other. Alone it says where its reader works.
 // expected-remark @below {{argument 0: [{dp}, {}]}}
 // expected-remark @below {{argument 1: [{}, {}]}}
 func.func @constant(%x: tensor<4x8xf32>, %w: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) {
@@ -90,7 +90,7 @@ func.func @constant(%x: tensor<4x8xf32>, %w: tensor<4x8xf32>) -> (tensor<4x8xf32
   %2 = nn.mul %0, %1 : tensor<4x8xf32>
   // expected-remark @below {{[{}, {}]}}
   %3 = nn.mul %w, %1 : tensor<4x8xf32>
-  // expected-remark @below {{[{}, {}]}}
+  // expected-remark @below {{[{dp}, {}]; 'dp' through nn.exp}}
   %4 = nn.exp %1 : tensor<4x8xf32>
   return %2, %3, %4 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }

@@ -249,9 +249,6 @@ bool parallel::isMadeOfNothing(Value value) {
 }
 
 bool parallel::isSilent(Operation *op, Value operand) {
-  Operation *source = operand.getDefiningOp();
-  if (isa_and_nonnull<nn::ConstantOp>(source))
-    return true;
   return isMadeOfNothing(operand) &&
          !llvm::all_of(op->getOperands(), isMadeOfNothing);
 }

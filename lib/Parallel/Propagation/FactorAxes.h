@@ -70,9 +70,8 @@ std::optional<Makers> findMakers(mlir::Value value, bool ofArguments = false);
 /// sequences to one reader, and those of the batch to another.
 bool isMadeOfNothing(mlir::Value value);
 
-/// Whether where an operand is has no say in where the op works: a constant,
-/// which other readers may have elsewhere, or what is made of such, beside
-/// others.
+/// Whether where an operand is has no say in where the op works: a constant
+/// beside others, which other readers may have elsewhere.
 bool isSilent(mlir::Operation *op, mlir::Value operand);
 
 /// The tensor type with this sharding.
