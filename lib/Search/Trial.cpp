@@ -312,14 +312,14 @@ FailureOr<Trial> search::tryPlan(ModuleOp module, const Trier &trier,
     auto blockOf = findBlocks(program, symbols);
     Trial::Stage &stage = trial.stages.emplace_back();
     stage.stage = program.getStage();
-    if (!trial.isShortened)
+    if (!trial.isShortened) {
       stage.secondsOfCopies = addSecondsOfCopies(program);
-    if (!trial.isShortened)
       stage.roles =
           plan::addRoles(program, liveness, symbols, [&](plan::Space space) {
             return getBudgetKey(plan::stringifySpace(space), decisions) ==
                    kMemoryBudgetKey;
           });
+    }
     for (auto arena : program.getOps<plan::ArenaOp>()) {
       Peak peak = predictArena(arena, liveness, copy.classes, blockOf);
       StringRef space = plan::stringifySpace(arena.getSpace());

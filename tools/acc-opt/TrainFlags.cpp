@@ -84,8 +84,9 @@ static cl::opt<std::string> memoryBudget(
     "memory-budget",
     cl::desc("What the arenas of a rank may have: bytes, 12GiB, or 80% of what "
              "this machine has for each of its ranks. What the backward "
-             "computes again is chosen so that it fits and the least work is "
-             "done twice"),
+             "computes again, and what else is auto (--schedule, "
+             "offload.KEY, zero.gather_once), is chosen so that it fits and "
+             "the step takes the least time"),
     cl::value_desc("bytes"), cl::cat(layoutFlags));
 static cl::opt<std::string> mixedPrecision(
     "mixed-precision",
