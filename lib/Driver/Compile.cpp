@@ -18,6 +18,7 @@
 #include "lib/Cost/Frontier.h"
 #include "lib/Cost/Prediction.h"
 #include "lib/Emit/WriteExecutable.h"
+#include "lib/Evaluate/TensorFiles.h"
 #include "lib/Import/Import.h"
 #include "lib/Names/BatchDim.h"
 #include "lib/Onnx/ParameterReport.h"
@@ -175,6 +176,12 @@ LogicalResult Compilation::load() {
   TimingScope importing = begin("importing");
   import::ImportOptions importOptions;
   importOptions.dims = options.dims;
+  for (const auto &[name, path] : options.inputs) {
+    FailureOr<Tensor> value = evaluate::readTensorFile(path, &context);
+    if (failed(value))
+      return failure();
+    importOptions.values[name] = value->toElements();
+  }
   importOptions.f64 = options.f64;
   importOptions.hashWeights = options.hashWeights;
   importOptions.batchParts = countBatchParts(options.phases).value_or(1);

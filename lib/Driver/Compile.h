@@ -15,7 +15,8 @@ struct CompileOptions {
   std::string output; ///< `.accx`, else where the IR goes; "-" is stdout
   Phase compileTo = Phase::Plan;
   PhaseOptions phases;
-  llvm::StringMap<int64_t> dims;                         ///< `--dim name=N`
+  llvm::StringMap<int64_t> dims;       ///< `--dim name=N`
+  llvm::StringMap<std::string> inputs; ///< `--input NAME=FILE`
   std::vector<std::pair<std::string, std::string>> ties; ///< `--tie A=B`
   bool f64 = false;                                      ///< `--dtype=f64`
   bool hashWeights = false;                              ///< `--hash-weights`

@@ -17,6 +17,9 @@ struct ImportOptions {
   /// Sizes of symbolic dimensions (`--dim batch=8`), by the symbol's name in
   /// the file, whatever it looks like ("2" is a name).
   llvm::StringMap<int64_t> dims;
+  /// Values of inputs that are known when the model is compiled (`--input
+  /// axes=FILE`): they are constants of the program and no inputs of it.
+  llvm::StringMap<mlir::DenseElementsAttr> values;
   /// Floats are computed as f64; casts of a model in f32 to a narrower type
   /// still round to it. States keep the type their bytes are stored in as
   /// `stored`.

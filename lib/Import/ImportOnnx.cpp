@@ -14,6 +14,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace accel;
@@ -33,6 +34,8 @@ public:
 
 private:
   FailureOr<RankedTensorType> inputType(const onnx::ValueInfoProto &input);
+  FailureOr<DenseElementsAttr> inputValue(const onnx::ValueInfoProto &input,
+                                          DenseElementsAttr value);
   LogicalResult declareStates(ModuleOp module);
   FailureOr<nn::StateOp> declareState(const onnxio::Parameter &parameter);
   LogicalResult reportDoubts();
@@ -93,6 +96,29 @@ ModelImporter::inputType(const onnx::ValueInfoProto &input) {
                           << "' whose elements can be addressed, found "
                           << type;
   return type;
+}
+
+/// The value of an input that is known, which must have its type.
+FailureOr<DenseElementsAttr>
+ModelImporter::inputValue(const onnx::ValueInfoProto &input,
+                          DenseElementsAttr value) {
+  FailureOr<RankedTensorType> type = inputType(input);
+  if (failed(type))
+    return failure();
+  if (auto wide = dyn_cast<FloatType>(type->getElementType());
+      wide && options.f64 && isa<FloatType>(value.getElementType()))
+    value =
+        cast<DenseFPElementsAttr>(value).mapValues(wide, [&](APFloat number) {
+          bool isInexact;
+          number.convert(wide.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                         &isInexact);
+          return number.bitcastToAPInt();
+        });
+  if (value.getType() != ShapedType(*type))
+    return emitError(file.location())
+           << "expected a value of type " << *type << " for input '"
+           << input.name() << "', found " << value.getType();
+  return value;
 }
 
 /// What was before a step of those that are undone: a reshape of the whole
@@ -387,6 +413,8 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
   SmallVector<Location> locations;
   SmallVector<DictionaryAttr> attributes;
   for (const onnx::ValueInfoProto *input : file.inputs()) {
+    if (options.values.contains(input->name()))
+      continue;
     FailureOr<RankedTensorType> type = inputType(*input);
     if (failed(type))
       return nullptr;
@@ -413,9 +441,20 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
       if (table.parameters[each.parameter].hasShape)
         importer.restored[each.node].push_back(&each);
   unsigned argument = 0;
-  for (const onnx::ValueInfoProto *input : file.inputs())
+  for (const onnx::ValueInfoProto *input : file.inputs()) {
+    auto known = options.values.find(input->name());
+    if (known == options.values.end()) {
+      importer.define(input->name(),
+                      ImportedValue::of(block->getArgument(argument++)));
+      continue;
+    }
+    FailureOr<DenseElementsAttr> value = inputValue(*input, known->second);
+    if (failed(value))
+      return nullptr;
     importer.define(input->name(),
-                    ImportedValue::of(block->getArgument(argument++)));
+                    ImportedValue::of(nn::ConstantOp::create(
+                        builder, nameLoc(input->name()), *value)));
+  }
   for (auto &[number, state] : states)
     importer.states[number] = block->getArgument(argument++);
   if (failed(importer.importNodes(file.graph())))
@@ -471,12 +510,37 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
   return module;
 }
 
+/// Binds the named dimensions of inputs whose values are known. Errors: values
+/// of what is no input.
+static LogicalResult bindValues(const onnxio::OnnxFile &file,
+                                ImportOptions &options) {
+  llvm::StringSet<> found;
+  for (const onnx::ValueInfoProto *input : file.inputs()) {
+    auto known = options.values.find(input->name());
+    if (known == options.values.end())
+      continue;
+    found.insert(input->name());
+    const auto &dims = input->type().tensor_type().shape().dim();
+    ArrayRef<int64_t> shape = known->second.getType().getShape();
+    for (auto [dim, size] : llvm::zip(dims, shape))
+      if (!dim.has_dim_value() && !dim.dim_param().empty())
+        options.dims.try_emplace(dim.dim_param(), size);
+  }
+  for (const auto &value : options.values)
+    if (!found.contains(value.first()))
+      return emitError(file.location())
+             << "cannot bind '" << value.first()
+             << "': the model has no input of that name";
+  return success();
+}
+
 OwningOpRef<ModuleOp>
 accel::import::importOnnx(const onnxio::OnnxFile &file,
                           const onnxio::ParameterTable &table,
-                          const ImportOptions &options, MLIRContext *context) {
+                          const ImportOptions &given, MLIRContext *context) {
   context->loadDialect<AccelDialect, nn::NNDialect, func::FuncDialect>();
-  if (failed(checkDims(file, options)))
+  ImportOptions options = given;
+  if (failed(checkDims(file, options)) || failed(bindValues(file, options)))
     return nullptr;
   ImportOptions bound =
       bindDims(file, options, context, [&](const ImportOptions &attempt) {

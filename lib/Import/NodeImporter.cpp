@@ -7,6 +7,7 @@
 #include "lib/Onnx/NodeInfo.h"
 #include "lib/Transforms/FoldConstants.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <cmath>
 
@@ -106,6 +107,28 @@ const onnx::NodeProto *NodeImporter::findProducer(StringRef name) const {
   return nullptr;
 }
 
+/// The name of the first input of the model that the value is computed from;
+/// empty if it is from none.
+static std::string findInput(Value value) {
+  llvm::SetVector<Value> reached;
+  reached.insert(value);
+  for (size_t next = 0; next < reached.size(); ++next) {
+    if (Operation *op = reached[next].getDefiningOp()) {
+      reached.insert(op->operand_begin(), op->operand_end());
+      continue;
+    }
+    auto argument = cast<BlockArgument>(reached[next]);
+    auto function =
+        dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    if (!function)
+      continue;
+    if (auto name = function.getArgAttrOfType<StringAttr>(
+            argument.getArgNumber(), nn::kInputAttr))
+      return name.str();
+  }
+  return "";
+}
+
 SmallVector<int64_t> NodeImporter::constantInts(unsigned index) {
   Value value = operand(index);
   if (!failed && graph.choices.isSize(value)) {
@@ -121,10 +144,16 @@ SmallVector<int64_t> NodeImporter::constantInts(unsigned index) {
   if (!failed && known)
     error() << "expected integers as operand #" << index << ", found "
             << known.getType();
-  else if (!failed && index < static_cast<unsigned>(node.input_size()))
-    error() << "expected operand #" << index << " ('" << node.input(index)
+  else if (!failed && value) {
+    std::string input = findInput(value);
+    InFlightDiagnostic message = error();
+    message << "expected operand #" << index << " ('" << node.input(index)
             << "') to be known at compile time, found a value computed at run "
                "time";
+    if (!input.empty())
+      message << " from input '" << input << "': bind it by --input " << input
+              << "=FILE";
+  }
   else if (!failed)
     error() << "expected an operand #" << index;
   return {};

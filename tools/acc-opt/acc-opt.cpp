@@ -30,6 +30,11 @@ static cl::list<std::string>
          cl::desc("Bind a symbolic dimension of the model to its global "
                   "size; repeatable"),
          cl::value_desc("name=N"), cl::cat(modelFlags));
+static cl::list<std::string> inputs(
+    "input",
+    cl::desc("Bind an input of the model to the tensor in a file, .npy or .pb: "
+             "it is a constant of the program then; repeatable"),
+    cl::value_desc("NAME=FILE"), cl::cat(modelFlags));
 static cl::opt<std::string>
     mesh("mesh",
          cl::desc("Axes of the device mesh and their sizes; none: one rank"),
@@ -135,8 +140,8 @@ static LogicalResult usageError(const llvm::Twine &message) {
   return failure();
 }
 
-/// Resolves --dim and --tie, and checks those that are words; each one that
-/// cannot be is told.
+/// Resolves --dim, --input and --tie, and checks those that are words; each one
+/// that cannot be is told.
 static LogicalResult readWords(CompileOptions &options) {
   bool isGood = true;
   auto refuse = [&](const llvm::Twine &message) {
@@ -150,6 +155,13 @@ static LogicalResult readWords(CompileOptions &options) {
       refuse("expected --dim name=N with N of at least 1, found '" + dim + "'");
     else if (!options.dims.try_emplace(name, value).second)
       refuse("dimension '" + name + "' is bound twice");
+  }
+  for (const std::string &input : inputs) {
+    auto [name, path] = StringRef(input).split('=');
+    if (name.empty() || path.empty())
+      refuse("expected --input NAME=FILE, found '" + input + "'");
+    else if (!options.inputs.try_emplace(name, path).second)
+      refuse("input '" + name + "' is bound twice");
   }
   for (const std::string &tie : ties) {
     auto [first, second] = StringRef(tie).split('=');
@@ -261,6 +273,7 @@ static LogicalResult readOptions(CompileOptions &options) {
     Phase phase;
   };
   const Reader readers[] = {{std::addressof(dims), Phase::NN},
+                            {std::addressof(inputs), Phase::NN},
                             {std::addressof(ties), Phase::NN},
                             {std::addressof(dtype), Phase::NN},
                             {std::addressof(hashWeights), Phase::NN},
