@@ -500,11 +500,48 @@ static LogicalResult importSlice(Importer &n) {
   return n.finish(sliceBySteps(n, x, starts, sizes, steps));
 }
 
+/// Which of `size` elements stands at `at`, which may be before the first or
+/// behind the last.
+static int64_t findPadding(StringRef mode, int64_t at, int64_t size) {
+  if (mode == "edge" || size == 1)
+    return std::clamp<int64_t>(at, 0, size - 1);
+  int64_t period = mode == "wrap" ? size : 2 * (size - 1);
+  int64_t place = (at % period + period) % period;
+  return place < size ? place : period - place;
+}
+
+/// The value with elements of its own before and behind each dimension.
+static Value padByElements(Importer &n, Value value, StringRef mode,
+                           ArrayRef<int64_t> low, ArrayRef<int64_t> high) {
+  for (int64_t dim = 0; dim < int64_t(low.size()); ++dim) {
+    if (low[dim] == 0 && high[dim] == 0)
+      continue;
+    int64_t size = Importer::shape(value)[dim];
+    constexpr int64_t kMost = int64_t(1) << 24;
+    if (n.hasFailed() || size == 0 || low[dim] > kMost || high[dim] > kMost) {
+      n.error() << "expected elements to pad with, and at most " << kMost
+                << " pads, found " << low[dim] << " and " << high[dim] << " of "
+                << size;
+      return nullptr;
+    }
+    SmallVector<int64_t> places;
+    for (int64_t at = -low[dim]; at < size + high[dim]; ++at)
+      places.push_back(findPadding(mode, at, size));
+    value = n.create<nn::GatherOp>(
+        {value, n.ints(places, {int64_t(places.size())})},
+        {n.named("dim", dim), n.unit("non_negative")});
+  }
+  return value;
+}
+
 static LogicalResult importPad(Importer &n) {
   std::string mode = n.stringAttr("mode", "constant");
-  if (mode != "constant")
-    return n.error() << "expected 'mode' to be 'constant', found '" << mode
-                     << "'";
+  bool isConstant = mode == "constant";
+  if (!isConstant && mode != "edge" && mode != "reflect" &&
+      (mode != "wrap" || n.version < 19))
+    return n.error() << "expected 'mode' to be 'constant', 'edge', 'reflect' "
+                        "or, from opset 19 on, 'wrap', found '"
+                     << mode << "'";
   Value x = n.operand(0);
   int64_t rank = Importer::rank(x);
   SmallVector<int64_t> pads = n.constantInts(1), axes;
@@ -547,6 +584,8 @@ static LogicalResult importPad(Importer &n) {
   Value kept = n.create<nn::SliceOp>(x, {n.named("starts", starts),
                                          n.named("sizes", sizes),
                                          n.named("steps", steps)});
+  if (!isConstant)
+    return n.finish(padByElements(n, kept, mode, low, high));
   return n.finish(n.create<nn::PadOp>(
       {kept, value}, {n.named("low", low), n.named("high", high)}));
 }
