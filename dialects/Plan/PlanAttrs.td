@@ -34,6 +34,9 @@ def Plan_CollectiveAttr : Plan_EnumAttr<Plan_Collective, "collective_kind">;
 def Plan_Combine : Plan_Enum<"Combine", "how a reducing collective combines",
     ["sum", "max", "min"]>;
 def Plan_CombineAttr : Plan_EnumAttr<Plan_Combine, "combine">;
+def Plan_Convolution : Plan_Enum<"Convolution", "which of a convolution's three tensors is computed from the others",
+    ["forward", "input_grad", "weight_grad"]>;
+def Plan_ConvolutionAttr : Plan_EnumAttr<Plan_Convolution, "convolution_kind">;
 def Plan_Source : Plan_Enum<"Source", "what an io command reads or writes",
     ["input", "output", "state"]>;
 def Plan_SourceAttr : Plan_EnumAttr<Plan_Source, "source">;

@@ -124,6 +124,28 @@ def Plan_GroupedGemmGradOp : Plan_Command<"grouped_gemm_grad", (ins
   let hasVerifier = 1;
 }
 
+def Plan_ConvOp : Plan_Command<"conv", (ins
+      Plan_ConvolutionAttr:$convolution,
+      Plan_Read<Plan_ViewAttr>:$a, Plan_Read<Plan_ViewAttr>:$b,
+      Plan_Write<Plan_ViewAttr>:$c, DenseI64ArrayAttr:$strides,
+      DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$low,
+      Plan_ReadWrite<Plan_OptionalView>:$scratch, OptionalAttr<DictionaryAttr>:$form),
+      "$convolution custom<View>($a) `,` custom<View>($b) `->` custom<View>($c) "
+      # "`strides` $strides `dilations` $dilations `low` $low "
+      # "(`scratch` custom<View>($scratch)^)? (`form` custom<Form>($form)^)?"> {
+  let summary = "nn.conv or one of its gradients on views";
+  let description = [{
+    Three tensors, of groups always, and of one to three dimensions of space: the
+    input [N, G, C, S…], the weight [G, O, C, K…] and the output [N, G, O, P…].
+    `forward` reads the first two and writes the third; `input_grad` reads the
+    output's gradient and the weight, `weight_grad` the input and the output's
+    gradient. Windows are gathered block by block into the scratch of each thread,
+    where they are operands of a matrix product: space has no gaps in a and c,
+    nor have the channels and places of the weight.
+  }];
+  let hasVerifier = 1;
+}
+
 def Plan_DealRowsOp : Plan_Command<"deal_rows", (ins
       Plan_Read<Plan_ViewAttr>:$groups, Plan_Read<Plan_ViewAttr>:$rank,
       Plan_Write<Plan_ViewAttr>:$rows, Plan_Write<Plan_ViewAttr>:$own,

@@ -187,6 +187,55 @@ LogicalResult GroupedGemmGradOp::verify() {
   return verifyGroups(*this, getGroups(), a[0]);
 }
 
+/// Dimensions that are not one after another: `space` of them, the last ones.
+static bool hasGaps(ViewAttr view, size_t space) {
+  int64_t stride = 1;
+  for (size_t back = 1; back <= space; ++back) {
+    int64_t size = view.getShape()[view.getShape().size() - back];
+    if (size != 1 &&
+        view.getStrides()[view.getStrides().size() - back] != stride)
+      return true;
+    stride *= size;
+  }
+  return false;
+}
+
+LogicalResult ConvOp::verify() {
+  ViewAttr input = getA(), weight = getB(), output = getC();
+  if (getConvolution() == Convolution::input_grad)
+    std::swap(input, output);
+  if (getConvolution() == Convolution::weight_grad)
+    std::swap(weight, output);
+  ArrayRef<int64_t> x = input.getShape(), w = weight.getShape(),
+                    y = output.getShape();
+  size_t space = getStrides().size();
+  if (space < 1 || space > 3 || getDilations().size() != space ||
+      getLow().size() != space)
+    return emitOpError() << "expected strides, dilations and low paddings of "
+                            "one to three dimensions of space";
+  size_t rank = space + 3;
+  if (x.size() != rank || w.size() != rank || y.size() != rank ||
+      x[0] != y[0] || x[1] != y[1] || x[1] != w[0] || x[2] != w[2] ||
+      y[2] != w[1])
+    return emitOpError() << "expected an input [N, G, C, S…], a weight [G, O, "
+                            "C, K…] and an output [N, G, O, P…], found ["
+                         << x << "], [" << w << "] and [" << y << "]";
+  auto isBelow = [](int64_t least) {
+    return [least](int64_t value) { return value < least; };
+  };
+  if (llvm::any_of(getStrides(), isBelow(1)) ||
+      llvm::any_of(getDilations(), isBelow(1)) ||
+      llvm::any_of(getLow(), isBelow(0)))
+    return emitOpError() << "expected strides and dilations of at least 1 and "
+                            "low paddings of at least 0";
+  if (hasGaps(input, space) || hasGaps(output, space) ||
+      hasGaps(weight, space + 1))
+    return emitOpError() << "expected space without gaps, and channels of the "
+                            "weight, found "
+                         << input << ", " << weight << " and " << output;
+  return success();
+}
+
 LogicalResult DealRowsOp::verify() {
   ArrayRef<int64_t> groups = getGroups().getShape(),
                     rows = getRows().getShape(),

@@ -108,11 +108,11 @@ void AttributeReader::readAs(Attribute attribute, std::string &text) {
   bool known =
       llvm::TypeSwitch<Attribute, bool>(attribute)
           .Case([&](StringAttr string) { return text = string.str(), true; })
-          .Case<plan::CollectiveAttr, plan::CombineAttr, plan::SourceAttr>(
-              [&](auto known) {
-                text = plan::stringifyEnum(known.getValue()).str();
-                return true;
-              })
+          .Case<plan::CollectiveAttr, plan::CombineAttr, plan::ConvolutionAttr,
+                plan::SourceAttr>([&](auto known) {
+            text = plan::stringifyEnum(known.getValue()).str();
+            return true;
+          })
           .Default([](Attribute) { return false; });
   if (!known)
     refuse(attribute, "text");

@@ -169,6 +169,44 @@ static OpMap getMap(nn::GroupedMatmulGradOp op) {
   return map;
 }
 
+/// Dimensions of space are whole. `indices` are those of the leading ones, for
+/// groups or without.
+static OpMap getConvolutionMap(Operation *op, bool hasGroups,
+                               ArrayRef<std::array<int, 3>> indices) {
+  OpMap map = getWholeMap(op);
+  map.indices = 4;
+  std::vector<int> *tensors[] = {&map.operands[0], &map.operands[1],
+                                 &map.results[0]};
+  for (auto [tensor, leading] : llvm::zip_equal(tensors, indices)) {
+    auto at = tensor->begin();
+    for (int index : leading)
+      if (hasGroups || index != 1)
+        *at++ = index;
+  }
+  map.linear = {{0}, {1}};
+  return map;
+}
+
+template <typename Op>
+static OpMap getConvolutionMap(Op op, ArrayRef<std::array<int, 3>> indices,
+                               int reduced) {
+  bool hasGroups = shapeOf(op.getLhs()).size() == op.getSizes().size() + 3;
+  OpMap map = getConvolutionMap(op, hasGroups, indices);
+  map.reduced = {reduced};
+  return map;
+}
+
+// Samples are index 0, groups 1, channels of the result 2, of the input 3.
+static OpMap getMap(nn::ConvOp op) {
+  return getConvolutionMap(op, {{0, 1, 3}, {1, 2, 3}, {0, 1, 2}}, 3);
+}
+static OpMap getMap(nn::ConvInputGradOp op) {
+  return getConvolutionMap(op, {{0, 1, 2}, {1, 2, 3}, {0, 1, 3}}, 2);
+}
+static OpMap getMap(nn::ConvWeightGradOp op) {
+  return getConvolutionMap(op, {{0, 1, 3}, {0, 1, 2}, {1, 2, 3}}, 0);
+}
+
 /// Rows run along; the places in them do not.
 static OpMap getMap(nn::TopKOp op) {
   OpMap map = getWholeMap(op);
@@ -402,7 +440,8 @@ std::optional<OpMap> accel::equivalence::getOpMap(Operation *op, bool ownRows) {
             nn::SliceOp, nn::ConcatOp, nn::PadOp, nn::LayerNormOp,
             nn::CrossEntropyOp, nn::AttentionOp, nn::AttentionGradOp,
             nn::GroupedMatmulOp, nn::GroupedMatmulGradOp, nn::NewtonSchulzOp,
-            nn::TopKOp>([](auto op) { return getMap(op); })
+            nn::TopKOp, nn::ConvOp, nn::ConvInputGradOp, nn::ConvWeightGradOp>(
+          [](auto op) { return getMap(op); })
       .Case<nn::GatherOp, nn::GatherNdOp, nn::ScatterAddOp>(
           [&](auto op) { return getMap(op, ownRows); })
       .Case<nn::SoftmaxOp, nn::CumsumOp>(

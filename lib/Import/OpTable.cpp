@@ -12,9 +12,10 @@ const OpRow *accel::import::findOp(llvm::StringRef domain, llvm::StringRef name,
   static const std::multimap<Key, const OpRow *> rows = [] {
     std::multimap<Key, const OpRow *> all;
     for (llvm::ArrayRef<OpRow> group :
-         {elementwiseOps(), linearOps(), einsumOps(), normOps(), attentionOps(),
-          shapeOps(), indexingOps(), choosingOps(), scatteringOps(),
-          constantOps(), reductionOps(), lossOps(), controlOps()})
+         {elementwiseOps(), linearOps(), convolutionOps(), poolingOps(),
+          einsumOps(), normOps(), channelNormOps(), attentionOps(), shapeOps(),
+          indexingOps(), choosingOps(), scatteringOps(), constantOps(),
+          reductionOps(), lossOps(), controlOps()})
       for (const OpRow &row : group)
         all.emplace(Key(row.domain, row.name), &row);
     return all;

@@ -24,8 +24,11 @@ struct OpRow {
 
 llvm::ArrayRef<OpRow> elementwiseOps();
 llvm::ArrayRef<OpRow> linearOps();
+llvm::ArrayRef<OpRow> convolutionOps();
+llvm::ArrayRef<OpRow> poolingOps();
 llvm::ArrayRef<OpRow> einsumOps();
 llvm::ArrayRef<OpRow> normOps();
+llvm::ArrayRef<OpRow> channelNormOps();
 llvm::ArrayRef<OpRow> attentionOps();
 llvm::ArrayRef<OpRow> shapeOps();
 llvm::ArrayRef<OpRow> indexingOps();

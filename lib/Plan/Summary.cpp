@@ -39,6 +39,17 @@ int64_t countFlops(CommandOpInterface command, SymbolTableCollection &symbols) {
         return cost::countProductFlops(op.getA().getShape().back(),
                                        op.getB().getNumElements());
       })
+      .Case([](ConvOp op) {
+        bool isForward = op.getConvolution() == Convolution::forward,
+             ofWeight = op.getConvolution() == Convolution::weight_grad;
+        ViewAttr weight = ofWeight ? op.getC() : op.getB(),
+                 output = isForward  ? op.getC()
+                          : ofWeight ? op.getB()
+                                     : op.getA();
+        return cost::countProductFlops(
+            ShapedType::getNumElements(weight.getShape().drop_front(2)),
+            output.getNumElements());
+      })
       .Case([](AttentionOp op) {
         return countAttention<cost::countAttentionFlops>(op);
       })

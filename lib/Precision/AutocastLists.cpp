@@ -1,8 +1,8 @@
 // torch.autocast's lists: in which type each operation runs. From PyTorch 2.13,
 // aten/src/ATen/autocast_mode.h (AT_FORALL_…: CUDA) and autocast_mode.cpp
-// (KERNEL_CPU), without what import has no operators for: convolution, pooling,
-// upsampling, recurrent cells, Fourier transforms, factorisations, samplers.
-// The lists' "widest" says what follows from types anyway, and has no rows.
+// (KERNEL_CPU), without what import has no operators for: upsampling, recurrent
+// cells, Fourier transforms, factorisations, samplers. The lists' "widest" says
+// what follows from types anyway, and has no rows.
 
 #include "AutocastLists.h"
 
@@ -44,7 +44,14 @@ static constexpr Row kRows[] = {
     {"baddbmm", kLow, kLow},
     {"bmm", kLow, kLow},
     {"chain_matmul", kLow, kLow}, // on CPUs it calls mm
-    {"einsum", kLow, kLow},       // on CPUs it calls bmm
+    {"conv1d", kLow, kLow},
+    {"conv2d", kLow, kLow},
+    {"conv3d", kLow, kLow},
+    {"conv_transpose1d", kLow, kLow},
+    {"conv_transpose2d", kLow, kLow},
+    {"conv_transpose3d", kLow, kLow},
+    {"convolution", kLow, kLow}, // on CPUs those that call it
+    {"einsum", kLow, kLow},      // on CPUs it calls bmm
     {"linalg_multi_dot", kLow, kLow},
     {"linalg_vecdot", kLow, kLow},
     {"linear", kLow, kLow},

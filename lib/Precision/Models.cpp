@@ -16,6 +16,15 @@ struct MatmulCastable
   StringRef getCastReason(Operation *) const { return "f32 sums"; }
 };
 
+template <typename Op>
+struct ConvolutionCastable
+    : CastableOpInterface::ExternalModel<ConvolutionCastable<Op>, Op> {
+  SmallVector<unsigned> getCastableOperands(Operation *) const {
+    return {0, 1};
+  }
+  StringRef getCastReason(Operation *) const { return "f32 sums"; }
+};
+
 struct GroupedMatmulCastable
     : CastableOpInterface::ExternalModel<GroupedMatmulCastable,
                                          nn::GroupedMatmulOp> {
@@ -41,6 +50,9 @@ struct AttentionCastable
 void precision::registerCastableModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
     nn::MatmulOp::attachInterface<MatmulCastable>(*context);
+    nn::ConvOp::attachInterface<ConvolutionCastable<nn::ConvOp>>(*context);
+    nn::ConvInputGradOp::attachInterface<
+        ConvolutionCastable<nn::ConvInputGradOp>>(*context);
     nn::GroupedMatmulOp::attachInterface<GroupedMatmulCastable>(*context);
     nn::AttentionOp::attachInterface<AttentionCastable>(*context);
   });

@@ -51,7 +51,8 @@ static Attribute getOfNothing(Operation *op) {
                    ? getNeutral(reduce.getKind(), element)
                    : Attribute();
       })
-      .Case<nn::MatmulOp, nn::GroupedMatmulOp, nn::GroupedMatmulGradOp>(
+      .Case<nn::MatmulOp, nn::GroupedMatmulOp, nn::GroupedMatmulGradOp,
+            nn::ConvOp, nn::ConvInputGradOp, nn::ConvWeightGradOp>(
           [&](auto product) {
             return isEmpty(product.getLhs())
                        ? getNeutral(nn::ReductionKind::sum, element)

@@ -40,6 +40,7 @@ struct GradientModel
 // One function per op group.
 void attachElementwiseModels(mlir::MLIRContext *context);
 void attachLinearModels(mlir::MLIRContext *context);
+void attachConvolutionModels(mlir::MLIRContext *context);
 void attachNormModels(mlir::MLIRContext *context);
 void attachAttentionModels(mlir::MLIRContext *context);
 void attachShapeModels(mlir::MLIRContext *context);

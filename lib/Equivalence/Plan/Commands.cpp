@@ -97,6 +97,36 @@ LogicalResult PlanReplay::execute(plan::GemmOp gemm) {
                  failed(overwrite(gemm.getScratch())));
 }
 
+static StringRef getOpName(plan::Convolution kind) {
+  switch (kind) {
+  case plan::Convolution::forward:
+    return nn::ConvOp::getOperationName();
+  case plan::Convolution::input_grad:
+    return nn::ConvInputGradOp::getOperationName();
+  case plan::Convolution::weight_grad:
+    return nn::ConvWeightGradOp::getOperationName();
+  }
+  llvm_unreachable("a kind of convolution");
+}
+
+LogicalResult PlanReplay::execute(plan::ConvOp conv) {
+  plan::ViewAttr c = conv.getC();
+  SmallVector<plan::ViewAttr> writes{c};
+  if (conv.getScratch())
+    writes.push_back(*conv.getScratch());
+  FailureOr<TermId> a = read(conv.getA()), b = read(conv.getB());
+  if (failed(a) || failed(b) ||
+      failed(checkApart({conv.getA(), conv.getB()}, writes)))
+    return failure();
+  TermId result = meaning.convolution(
+      OperationName(getOpName(conv.getConvolution()), module.getContext()),
+      {conv.getA().getShape(), conv.getB().getShape(), c.getShape(),
+       conv.getStrides(), conv.getDilations(), conv.getLow()},
+      *a, *b, c.getElement(), c.getNumElements(), conv);
+  return failure(failed(write(c, result)) ||
+                 failed(overwrite(conv.getScratch())));
+}
+
 LogicalResult PlanReplay::execute(plan::DealRowsOp deal) {
   FailureOr<TermId> groups = read(deal.getGroups()),
                     rank = read(deal.getRank());

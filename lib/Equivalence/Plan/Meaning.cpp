@@ -150,6 +150,17 @@ TermId Meaning::grouped(OperationName name, ArrayRef<int64_t> sizes, TermId lhs,
   return compute(key, count, type, op);
 }
 
+TermId Meaning::convolution(OperationName name,
+                            ArrayRef<ArrayRef<int64_t>> numbers, TermId lhs,
+                            TermId rhs, Type type, int64_t count,
+                            Operation *op) {
+  ValueKey key = startKey(name);
+  for (ArrayRef<int64_t> list : numbers)
+    key.add(list);
+  key.addTerm(lhs).addTerm(rhs);
+  return compute(key, count, type, op);
+}
+
 void Meaning::deal(int64_t numGroups, int64_t ranks, TermId groups, TermId rank,
                    ArrayRef<int64_t> counts, Operation *op,
                    SmallVectorImpl<TermId> &results) {
@@ -431,6 +442,30 @@ static TermId evaluateGrouped(Meaning &meaning, nn::GroupedMatmulGradOp op,
       countOf(op.getResult()), op);
 }
 
+/// The shape with one group before its channels where it has none; `lead`
+/// dimensions stand before those.
+static SmallVector<int64_t> withGroups(Value value, size_t space, size_t lead) {
+  SmallVector<int64_t> shape(shapeOf(value));
+  if (shape.size() == space + 2)
+    shape.insert(shape.begin() + lead, 1);
+  return shape;
+}
+
+template <typename Op>
+static TermId evaluateConvolution(Meaning &meaning, Op op,
+                                  ArrayRef<TermId> operands) {
+  constexpr bool makesWeight = std::is_same_v<Op, nn::ConvWeightGradOp>;
+  size_t space = op.getSizes().size();
+  return meaning.convolution(
+      op->getName(),
+      {withGroups(op.getLhs(), space, 1),
+       withGroups(op.getRhs(), space, makesWeight ? 1 : 0),
+       withGroups(op.getResult(), space, makesWeight ? 0 : 1), op.getStrides(),
+       op.getDilations(), op.getLow()},
+      operands[0], operands[1], elementOf(op.getResult()),
+      countOf(op.getResult()), op);
+}
+
 LogicalResult Meaning::evaluate(Operation *op, ArrayRef<TermId> operands,
                                 SmallVectorImpl<TermId> &results) {
   if (auto collective = dyn_cast<dist::CollectiveOpInterface>(op))
@@ -491,6 +526,11 @@ LogicalResult Meaning::evaluate(Operation *op, ArrayRef<TermId> operands,
         results.push_back(evaluateGrouped(*this, op, operands));
         return success();
       })
+      .Case<nn::ConvOp, nn::ConvInputGradOp, nn::ConvWeightGradOp>(
+          [&](auto op) {
+            results.push_back(evaluateConvolution(*this, op, operands));
+            return success();
+          })
       .Case([&](nn::DealRowsOp op) {
         SmallVector<int64_t> counts;
         for (Value result : op->getResults())

@@ -99,6 +99,13 @@ public:
   TermId grouped(mlir::OperationName name, llvm::ArrayRef<int64_t> sizes,
                  TermId lhs, TermId rhs, TermId groups, mlir::Type type,
                  int64_t count, mlir::Operation *op);
+  /// The result, of `count` elements, of the op of convolutions that `name`
+  /// says. `numbers` are the shapes of its operands and result, with a
+  /// dimension of groups, its strides, dilations and low paddings.
+  TermId convolution(mlir::OperationName name,
+                     llvm::ArrayRef<llvm::ArrayRef<int64_t>> numbers,
+                     TermId lhs, TermId rhs, mlir::Type type, int64_t count,
+                     mlir::Operation *op);
   /// Results of nn.deal_rows, of so many elements.
   void deal(int64_t numGroups, int64_t ranks, TermId groups, TermId rank,
             llvm::ArrayRef<int64_t> counts, mlir::Operation *op,

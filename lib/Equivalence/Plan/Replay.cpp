@@ -286,8 +286,8 @@ LogicalResult PlanReplay::execute(plan::CommandOpInterface each) {
   unsigned known = terms.size();
   LogicalResult executed =
       llvm::TypeSwitch<Operation *, LogicalResult>(command)
-          .Case<plan::DealRowsOp, plan::GemmOp, plan::GroupedGemmOp,
-                plan::GroupedGemmGradOp, plan::AttentionOp,
+          .Case<plan::ConvOp, plan::DealRowsOp, plan::GemmOp,
+                plan::GroupedGemmOp, plan::GroupedGemmGradOp, plan::AttentionOp,
                 plan::AttentionGradOp, plan::KernelOp, plan::CollectiveOp,
                 plan::CopyOp, plan::FillOp, plan::PackOp, plan::CoordinateOp,
                 plan::ReadOp, plan::WriteOp, plan::SendOp, plan::RecvOp>(

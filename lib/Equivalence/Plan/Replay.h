@@ -36,6 +36,7 @@ private:
                               const LocalValues::Section &section);
   mlir::LogicalResult execute(plan::CommandOpInterface each);
   mlir::LogicalResult execute(plan::GemmOp gemm);
+  mlir::LogicalResult execute(plan::ConvOp conv);
   mlir::LogicalResult execute(plan::DealRowsOp deal);
   mlir::LogicalResult execute(plan::GroupedGemmOp gemm);
   mlir::LogicalResult execute(plan::GroupedGemmGradOp grad);

@@ -11,6 +11,7 @@ namespace accel::evaluate {
 /// One per op group: attaches the group's models.
 void attachElementwiseModels(mlir::MLIRContext *context);
 void attachLinearModels(mlir::MLIRContext *context);
+void attachConvolutionModels(mlir::MLIRContext *context);
 void attachNormModels(mlir::MLIRContext *context);
 void attachAttentionModels(mlir::MLIRContext *context);
 void attachShapeModels(mlir::MLIRContext *context);

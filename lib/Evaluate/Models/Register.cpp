@@ -12,6 +12,7 @@ void evaluate::registerEvaluateModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, nn::NNDialect *) {
     attachElementwiseModels(context);
     attachLinearModels(context);
+    attachConvolutionModels(context);
     attachNormModels(context);
     attachAttentionModels(context);
     attachShapeModels(context);

@@ -21,7 +21,7 @@ public:
 
   LogicalResult execute() {
     return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-        .Case<plan::DealRowsOp, plan::GemmOp, plan::GroupedGemmOp,
+        .Case<plan::ConvOp, plan::DealRowsOp, plan::GemmOp, plan::GroupedGemmOp,
               plan::GroupedGemmGradOp, plan::AttentionOp, plan::AttentionGradOp,
               plan::KernelOp, plan::CopyOp, plan::FillOp, plan::PackOp,
               plan::CoordinateOp, plan::ReadOp, plan::WriteOp>(
@@ -33,6 +33,7 @@ public:
 
 private:
   LogicalResult evaluate(plan::GemmOp gemm);
+  LogicalResult evaluate(plan::ConvOp conv);
   LogicalResult evaluate(plan::DealRowsOp deal);
   LogicalResult evaluate(plan::GroupedGemmOp gemm);
   LogicalResult evaluate(plan::GroupedGemmGradOp grad);
@@ -140,6 +141,34 @@ LogicalResult CommandEvaluator::evaluate(plan::GemmOp gemm) {
       value += before;
   }
   return write(gemm.getC(), c);
+}
+
+LogicalResult CommandEvaluator::evaluate(plan::ConvOp conv) {
+  FailureOr<SmallVector<Tensor>> tensors = read({conv.getA(), conv.getB()});
+  if (failed(tensors))
+    return failure();
+  RankedTensorType type = conv.getC().getTensorType();
+  ArrayRef<int64_t> sizes =
+      conv.getC().getShape().take_back(conv.getStrides().size());
+  auto build = [&](auto tag, OpBuilder &builder,
+                   ValueRange operands) -> Operation * {
+    return decltype(tag)::type::create(
+        builder, conv.getLoc(), type, operands[0], operands[1], sizes,
+        conv.getStrides(), conv.getDilations(), conv.getLow());
+  };
+  FailureOr<SmallVector<Tensor>> result =
+      evaluateOn(*tensors, [&](OpBuilder &builder, ValueRange operands) {
+        switch (conv.getConvolution()) {
+        case plan::Convolution::forward:
+          return build(nn::OpTag<nn::ConvOp>(), builder, operands);
+        case plan::Convolution::input_grad:
+          return build(nn::OpTag<nn::ConvInputGradOp>(), builder, operands);
+        case plan::Convolution::weight_grad:
+          return build(nn::OpTag<nn::ConvWeightGradOp>(), builder, operands);
+        }
+        llvm_unreachable("a kind of convolution");
+      });
+  return failure(failed(result) || failed(write(conv.getC(), result->front())));
 }
 
 LogicalResult CommandEvaluator::evaluate(plan::DealRowsOp deal) {

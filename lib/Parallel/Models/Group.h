@@ -13,6 +13,7 @@ void attachElementwiseModels(mlir::MLIRContext *context);
 void attachShapeModels(mlir::MLIRContext *context);
 void attachLookupModels(mlir::MLIRContext *context);
 void attachLinearModels(mlir::MLIRContext *context);
+void attachConvolutionModels(mlir::MLIRContext *context);
 void attachReductionModels(mlir::MLIRContext *context);
 void attachNormModels(mlir::MLIRContext *context);
 void attachAttentionModels(mlir::MLIRContext *context);

@@ -17,6 +17,7 @@ void parallel::registerShardingRuleModels(DialectRegistry &registry) {
     attachShapeModels(context);
     attachLookupModels(context);
     attachLinearModels(context);
+    attachConvolutionModels(context);
     attachReductionModels(context);
     attachNormModels(context);
     attachAttentionModels(context);

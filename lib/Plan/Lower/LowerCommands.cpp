@@ -23,6 +23,18 @@ LogicalResult Lowering::lower(Operation *op) {
       .Case([&](nn::GroupedMatmulGradOp op) {
         return lowerGroupedMatmulGrad(op);
       })
+      .Case([&](nn::ConvOp op) {
+        return lowerConvolution(op, Convolution::forward, op.getStrides(),
+                                op.getDilations(), op.getLow());
+      })
+      .Case([&](nn::ConvInputGradOp op) {
+        return lowerConvolution(op, Convolution::input_grad, op.getStrides(),
+                                op.getDilations(), op.getLow());
+      })
+      .Case([&](nn::ConvWeightGradOp op) {
+        return lowerConvolution(op, Convolution::weight_grad, op.getStrides(),
+                                op.getDilations(), op.getLow());
+      })
       .Case([&](nn::DealRowsOp op) { return lowerDealRows(op); })
       .Case([&](nn::AttentionOp op) { return lowerAttention(op); })
       .Case([&](nn::AttentionGradOp op) { return lowerAttentionGrad(op); })

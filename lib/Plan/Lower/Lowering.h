@@ -74,6 +74,10 @@ private:
   mlir::LogicalResult lowerDealRows(nn::DealRowsOp op);
   mlir::LogicalResult lowerGroupedMatmul(nn::GroupedMatmulOp op);
   mlir::LogicalResult lowerGroupedMatmulGrad(nn::GroupedMatmulGradOp op);
+  mlir::LogicalResult lowerConvolution(mlir::Operation *op, Convolution kind,
+                                       llvm::ArrayRef<int64_t> strides,
+                                       llvm::ArrayRef<int64_t> dilations,
+                                       llvm::ArrayRef<int64_t> low);
   mlir::LogicalResult lowerAttention(nn::AttentionOp op);
   mlir::LogicalResult lowerAttentionGrad(nn::AttentionGradOp op);
   mlir::LogicalResult lowerCall(mlir::func::CallOp op);

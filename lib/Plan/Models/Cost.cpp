@@ -64,6 +64,28 @@ struct GroupedMatmulGradCost
   }
 };
 
+/// A term for each of a channel's places in the window, at each position.
+template <typename Op>
+struct ConvolutionCost
+    : CostOpInterface::ExternalModel<ConvolutionCost<Op>, Op> {
+  int64_t getFlops(Operation *op) const {
+    auto conv = cast<Op>(op);
+    // The output has a dimension of channels, which the weight has as well.
+    Value weight, output;
+    if constexpr (std::is_same_v<Op, nn::ConvOp>)
+      weight = conv.getRhs(), output = conv.getResult();
+    else if constexpr (std::is_same_v<Op, nn::ConvInputGradOp>)
+      weight = conv.getRhs(), output = conv.getLhs();
+    else
+      weight = conv.getResult(), output = conv.getRhs();
+    ArrayRef<int64_t> window = cast<RankedTensorType>(weight.getType())
+                                   .getShape()
+                                   .take_back(conv.getSizes().size() + 1);
+    return cost::countProductFlops(ShapedType::getNumElements(window),
+                                   elements(output));
+  }
+};
+
 /// In each step two products of the matrix with what is of its shorter side,
 /// one of that with itself, and five operations of elements.
 struct NewtonSchulzCost
@@ -128,6 +150,11 @@ void plan::registerCostModels(DialectRegistry &registry) {
     MatmulOp::attachInterface<MatmulCost>(*context);
     GroupedMatmulOp::attachInterface<GroupedMatmulCost>(*context);
     GroupedMatmulGradOp::attachInterface<GroupedMatmulGradCost>(*context);
+    ConvOp::attachInterface<ConvolutionCost<ConvOp>>(*context);
+    ConvInputGradOp::attachInterface<ConvolutionCost<ConvInputGradOp>>(
+        *context);
+    ConvWeightGradOp::attachInterface<ConvolutionCost<ConvWeightGradOp>>(
+        *context);
     NewtonSchulzOp::attachInterface<NewtonSchulzCost>(*context);
     TopKOp::attachInterface<TopKCost>(*context);
     AttentionOp::attachInterface<

@@ -4,6 +4,7 @@
 #include "PlanParts.h"
 
 #include "Device/CPU/Gemm/AttentionGrad.h"
+#include "Device/CPU/Gemm/Convolution.h"
 #include "Device/CPU/Gemm/GroupedGemm.h"
 #include "Device/CPU/Kernel.h"
 #include "GemmForms.h"
@@ -76,6 +77,21 @@ Key keyOf(const rt::cpu::GemmDesc &desc, const GemmUse &use) {
       .addList(desc.cBatch);
 }
 
+Key keyOf(const rt::cpu::ConvolutionDesc &desc) {
+  return Key()
+      .add(desc.kind, desc.type, desc.batch, desc.groups, desc.channels,
+           desc.outChannels)
+      .addList(desc.in)
+      .addList(desc.window)
+      .addList(desc.out)
+      .addList(desc.stride)
+      .addList(desc.dilation)
+      .addList(desc.low)
+      .addList(desc.x)
+      .addList(desc.y)
+      .addList(desc.w);
+}
+
 Key keyOf(const rt::cpu::AttentionDesc &desc) {
   return Key()
       .add(desc.type, desc.batch, desc.heads, desc.groups, desc.queries,
@@ -105,6 +121,7 @@ class PreparedForms {
 public:
   std::mutex mutex; ///< of all else
   std::map<Key, std::unique_ptr<rt::cpu::Gemm>> gemms;
+  std::map<Key, std::unique_ptr<rt::cpu::Convolution>> convolutions;
   std::map<Key, std::unique_ptr<rt::cpu::Attention>> attentions;
   std::map<Key, std::unique_ptr<rt::cpu::AttentionGrad>> attentionGrads;
 };
@@ -131,6 +148,7 @@ public:
   LogicalResult choose(plan::GemmOp gemm);
   LogicalResult choose(plan::GroupedGemmOp gemm);
   LogicalResult choose(plan::GroupedGemmGradOp grad);
+  LogicalResult choose(plan::ConvOp conv);
   LogicalResult choose(plan::AttentionOp attention);
   LogicalResult choose(plan::AttentionGradOp grad);
   LogicalResult choose(plan::KernelOp kernel);
@@ -361,6 +379,71 @@ LogicalResult FormChooser::choose(plan::GroupedGemmGradOp grad) {
   return chooseGrouped(grad, desc, /*isGradient=*/true);
 }
 
+/// The description of a command whose views its verifier has checked.
+static rt::cpu::ConvolutionDesc describe(plan::ConvOp conv,
+                                         rt::cpu::GemmType type) {
+  plan::ViewAttr x = conv.getA(), w = conv.getB(), y = conv.getC();
+  rt::cpu::ConvolutionDesc desc;
+  desc.type = type;
+  switch (conv.getConvolution()) {
+  case plan::Convolution::forward:
+    desc.kind = rt::cpu::ConvolutionKind::Forward;
+    break;
+  case plan::Convolution::input_grad:
+    desc.kind = rt::cpu::ConvolutionKind::InputGrad;
+    std::swap(x, y);
+    break;
+  case plan::Convolution::weight_grad:
+    desc.kind = rt::cpu::ConvolutionKind::WeightGrad;
+    std::swap(w, y);
+    break;
+  }
+  desc.batch = x.getShape()[0], desc.groups = x.getShape()[1];
+  desc.channels = x.getShape()[2], desc.outChannels = y.getShape()[2];
+  size_t space = conv.getStrides().size();
+  for (size_t dim = 0; dim < space; ++dim) {
+    size_t at = 3 - space + dim; // the first ones stay of size 1
+    desc.in[at] = x.getShape()[3 + dim], desc.out[at] = y.getShape()[3 + dim];
+    desc.window[at] = w.getShape()[3 + dim];
+    desc.stride[at] = conv.getStrides()[dim];
+    desc.dilation[at] = conv.getDilations()[dim];
+    desc.low[at] = conv.getLow()[dim];
+  }
+  std::copy_n(x.getStrides().begin(), 3, desc.x.begin());
+  std::copy_n(y.getStrides().begin(), 3, desc.y.begin());
+  std::copy_n(w.getStrides().begin(), 2, desc.w.begin());
+  return desc;
+}
+
+LogicalResult FormChooser::choose(plan::ConvOp conv) {
+  Type element = conv.getA().getElement();
+  auto type = getType(element);
+  if (!type || conv.getB().getElement() != element ||
+      conv.getC().getElement() != element)
+    return conv.emitOpError()
+           << "expected a convolution of floats of one type, found " << element
+           << ", " << conv.getB().getElement() << " and "
+           << conv.getC().getElement();
+  rt::cpu::ConvolutionDesc desc = describe(conv, *type);
+  rt::cpu::ConvolutionForm form = rt::cpu::getDefaultForm(desc);
+  std::unique_ptr<rt::cpu::Convolution> &made =
+      prepared.convolutions[keyOf(desc)];
+  if (!made)
+    if (auto status = rt::cpu::Convolution::create(desc, form, 1, made);
+        !status.ok())
+      return conv.emitOpError() << status.message();
+  auto named = [&](StringRef name, int64_t value) {
+    return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
+  };
+  conv.setFormAttr(builder.getDictionaryAttr(
+      {named("columns", form.columns), named("channels", form.channels),
+       named("out_channels", form.outChannels)}));
+  if (int64_t bytes = made->scratchBytes())
+    conv.setScratchAttr(addBuffer(conv.getLoc(), "scratch", plan::Role::scratch,
+                                  bytes * threads));
+  return success();
+}
+
 static void copyStrides(plan::ViewAttr view, std::array<int64_t, 3> &strides) {
   std::copy_n(view.getStrides().begin(), 3, strides.begin());
 }
@@ -480,15 +563,17 @@ LogicalResult chooseForms(plan::ProgramOp program, const CpuTarget &target,
   SmallVector<Operation *> commands;
   program.walk([&](Operation *op) {
     if (isa<plan::GemmOp, plan::GroupedGemmOp, plan::GroupedGemmGradOp,
-            plan::AttentionOp, plan::AttentionGradOp, plan::KernelOp>(op))
+            plan::ConvOp, plan::AttentionOp, plan::AttentionGradOp,
+            plan::KernelOp>(op))
       commands.push_back(op);
   });
   for (Operation *op : commands)
-    if (failed(llvm::TypeSwitch<Operation *, LogicalResult>(op)
-                   .Case<plan::GemmOp, plan::GroupedGemmOp,
-                         plan::GroupedGemmGradOp, plan::AttentionOp,
-                         plan::AttentionGradOp, plan::KernelOp>(
-                       [&](auto command) { return chooser.choose(command); })))
+    if (failed(
+            llvm::TypeSwitch<Operation *, LogicalResult>(op)
+                .Case<plan::GemmOp, plan::GroupedGemmOp,
+                      plan::GroupedGemmGradOp, plan::ConvOp, plan::AttentionOp,
+                      plan::AttentionGradOp, plan::KernelOp>(
+                    [&](auto command) { return chooser.choose(command); })))
       return failure();
   chooser.releaseWeights();
   chooser.reportMeasured();

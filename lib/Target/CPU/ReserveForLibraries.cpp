@@ -35,6 +35,9 @@ static constexpr int64_t kProductCode = 128 << 10;
 
 /// Of a grouped product: one for each size of a piece, and two widths.
 static constexpr int64_t kGroupedProducts = 12;
+/// Of a convolution at most: its blocks have two sizes in each of the two or
+/// three dimensions that it is cut in.
+static constexpr int64_t kConvolutionProducts = 8;
 
 namespace {
 /// Products of one command: an attention has some for each block of queries,
@@ -50,6 +53,7 @@ struct Products {
         .Case([&](plan::AttentionGradOp attention) {
           count = 5 * countBlocks(attention);
         })
+        .Case([&](plan::ConvOp) { count = kConvolutionProducts; })
         .Case([&](plan::GroupedGemmOp) { count = kGroupedProducts; })
         .Case([&](plan::GroupedGemmGradOp) { count = 2 * kGroupedProducts; });
   }
@@ -87,7 +91,8 @@ int64_t estimateReserve(plan::ProgramOp program, int64_t threads) {
     streams.insert(command.getStreamName());
     ++lengths[command->getParentOfType<plan::BodyOp>().getSymName()];
     if (!isa<plan::GemmOp, plan::GroupedGemmOp, plan::GroupedGemmGradOp,
-             plan::AttentionOp, plan::AttentionGradOp>(command.getOperation()))
+             plan::ConvOp, plan::AttentionOp, plan::AttentionGradOp>(
+            command.getOperation()))
       return;
     int64_t products = Products(command).count;
     bytes += products * threads * kProductOfThread;

@@ -84,6 +84,8 @@ public:
       return cpu::prepareGroupedGemm(*grouped, pool, task);
     if (auto *grad = std::get_if<GroupedGemmGradCommand>(&command.what))
       return cpu::prepareGroupedGemmGrad(*grad, pool, task);
+    if (auto *conv = std::get_if<ConvCommand>(&command.what))
+      return cpu::prepareConv(*conv, pool, task);
     if (auto *deal = std::get_if<DealRowsCommand>(&command.what))
       return cpu::prepareDealRows(*deal, task);
     if (auto *pack = std::get_if<PackCommand>(&command.what))

@@ -66,6 +66,8 @@ Status prepareGroupedGemm(const GroupedGemmCommand &command, ThreadPool &pool,
                           std::unique_ptr<Task> &task);
 Status prepareGroupedGemmGrad(const GroupedGemmGradCommand &command,
                               ThreadPool &pool, std::unique_ptr<Task> &task);
+Status prepareConv(const ConvCommand &command, ThreadPool &pool,
+                   std::unique_ptr<Task> &task);
 Status prepareDealRows(const DealRowsCommand &command,
                        std::unique_ptr<Task> &task);
 Status preparePack(const PackCommand &command, std::unique_ptr<Task> &task);

@@ -76,6 +76,29 @@ template <class IO> void describe(IO &io, GroupedGemmGradCommand &grad) {
   io.field("form", grad.form);
 }
 
+/// The input [N, G, C, S…], the weight [G, O, C, K…] and the output [N, G, O,
+/// P…] of a convolution: c is computed from the two others. At position p and
+/// place k stands the input's p · strides + k · dilations - low, or a zero.
+struct ConvCommand {
+  static constexpr const char *kKind = "conv";
+  std::string convolution; ///< "forward", "input_grad" or "weight_grad".
+  View a, b, c;
+  std::vector<int64_t> strides, dilations, low;
+  std::optional<View> scratch;
+  Form form;
+};
+template <class IO> void describe(IO &io, ConvCommand &conv) {
+  io.field("convolution", conv.convolution);
+  io.view("a", conv.a, Access::Read);
+  io.view("b", conv.b, Access::Read);
+  io.view("c", conv.c, Access::Write);
+  io.field("strides", conv.strides);
+  io.field("dilations", conv.dilations);
+  io.field("low", conv.low);
+  io.view("scratch", conv.scratch, Access::Both);
+  io.field("form", conv.form);
+}
+
 struct DealRowsCommand {
   static constexpr const char *kKind = "deal_rows";
   View groups, rank, rows, own, places;
@@ -360,7 +383,8 @@ struct Command {
                SendCommand, RecvCommand, GroupCommand, CopyCommand, FillCommand,
                PackCommand, CoordinateCommand, ReadCommand, WriteCommand,
                RecordCommand, WaitCommand, AttentionGradCommand,
-               GroupedGemmCommand, GroupedGemmGradCommand, DealRowsCommand>
+               GroupedGemmCommand, GroupedGemmGradCommand, DealRowsCommand,
+               ConvCommand>
       what;
   std::string stream = "compute";
   /// The ONNX node that it stands for; every error of the command names it.

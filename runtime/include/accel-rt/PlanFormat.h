@@ -23,7 +23,7 @@
 namespace accel::rt {
 
 /// Raised by every change that an older reader would misread.
-inline constexpr int64_t kFormatVersion = 20;
+inline constexpr int64_t kFormatVersion = 21;
 inline constexpr uint64_t kSectionAlignment = 4096;
 /// What the names of sections that hold a target's code begin with; what
 /// follows is the target's own.

@@ -203,6 +203,56 @@ plan.program @p stage 0 ranks 2 {
 plan.program @p stage 0 ranks 1 {
   plan.buffer @a : input device at 0, 64 bytes
   plan.body @f engine cpu {
+    // expected-error @below {{expected strides, dilations and low paddings of one to three dimensions of space}}
+    plan.conv forward @a[1x1x2x4xf32], @a[1x3x2x3xf32] -> @a[1x1x3x4xf32] strides [1, 1] dilations [1] low [1]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.buffer @a : input device at 0, 64 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected an input [N, G, C, S…], a weight [G, O, C, K…] and an output [N, G, O, P…], found [1, 1, 2, 4], [1, 3, 4, 3] and [1, 1, 3, 4]}}
+    plan.conv forward @a[1x1x2x4xf32], @a[1x3x4x3xf32] -> @a[1x1x3x4xf32] strides [1] dilations [1] low [1]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.buffer @a : input device at 0, 64 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected an input [N, G, C, S…], a weight [G, O, C, K…] and an output [N, G, O, P…], found [1, 1, 3, 4], [1, 3, 2, 3] and [1, 1, 2, 4]}}
+    plan.conv input_grad @a[1x1x2x4xf32], @a[1x3x2x3xf32] -> @a[1x1x3x4xf32] strides [1] dilations [1] low [1]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.buffer @a : input device at 0, 64 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected strides and dilations of at least 1 and low paddings of at least 0}}
+    plan.conv forward @a[1x1x2x4xf32], @a[1x3x2x3xf32] -> @a[1x1x3x4xf32] strides [0] dilations [1] low [1]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.buffer @a : input device at 0, 64 bytes
+  plan.body @f engine cpu {
+    // expected-error @below {{expected space without gaps, and channels of the weight, found #plan.view<@a[1x1x2x4xf32 strides [8, 8, 1, 2]]>}}
+    plan.conv forward @a[1x1x2x4xf32 strides [8, 8, 1, 2]], @a[1x3x2x3xf32] -> @a[1x1x3x4xf32] strides [1] dilations [1] low [1]
+  }
+}
+
+// -----
+
+plan.program @p stage 0 ranks 1 {
+  plan.buffer @a : input device at 0, 64 bytes
+  plan.body @f engine cpu {
     // expected-error @below {{expected [R, K] · [G, K, N] -> [R, N], found [4, 4] · [2, 2, 4] -> [4, 4]}}
     plan.grouped_gemm @a[4x4xf32], @a[2x2x4xf32] of @a[4xi64] -> @a[4x4xf32]
   }

@@ -69,6 +69,7 @@ private:
   Name writeAttention(nn::AttentionOp op);
   Name writeReduce(nn::ReduceOp op);
   Name writeMatmul(nn::MatmulOp op);
+  template <typename Op> Name writeConvolution(Op op, StringRef name);
 
   ModuleOp program;
   onnx::ModelProto model;
@@ -351,6 +352,47 @@ Writer::Name Writer::writeReduce(nn::ReduceOp op) {
   return result;
 }
 
+/// Groups and channels are one dimension of ONNX's operands.
+template <typename Op>
+Writer::Name Writer::writeConvolution(Op op, StringRef name) {
+  size_t space = op.getSizes().size();
+  Shape input = shapeOf(op.getLhs()), weight = shapeOf(op.getRhs()),
+        result = shapeOf(op.getResult());
+  Name lhs = nameOf(op.getLhs()), rhs = nameOf(op.getRhs());
+  int64_t groups = 1;
+  auto join = [](Shape shape, size_t at) {
+    shape[at] *= shape[at + 1];
+    shape.erase(shape.begin() + at + 1);
+    return shape;
+  };
+  if (input.size() == space + 3) {
+    groups = input[1];
+    lhs = reshape(lhs, input = join(input, 1));
+    rhs = reshape(rhs, weight = join(weight, 0));
+  }
+  bool isTransposed = name == "ConvTranspose";
+  Shape pads(op.getLow());
+  Shape extra;
+  for (size_t dim = 0; dim < space; ++dim) {
+    int64_t from = input[2 + dim], to = op.getSizes()[dim],
+            window = (weight[2 + dim] - 1) * op.getDilations()[dim] + 1;
+    int64_t wide = isTransposed ? to : from, narrow = isTransposed ? from : to;
+    // What the last window needs behind the last element.
+    int64_t high =
+        (narrow - 1) * op.getStrides()[dim] + window - wide - op.getLow()[dim];
+    pads.push_back(std::max<int64_t>(0, high));
+    extra.push_back(std::max<int64_t>(0, -high));
+  }
+  Name made = add(name, {lhs, rhs});
+  setList("strides", op.getStrides());
+  setList("dilations", op.getDilations());
+  setList("pads", pads);
+  set("group", groups);
+  if (isTransposed)
+    setList("output_padding", extra);
+  return groups == 1 ? made : reshape(made, result);
+}
+
 Writer::Name Writer::writeMatmul(nn::MatmulOp op) {
   Name lhs = nameOf(op.getLhs()), rhs = nameOf(op.getRhs());
   if (op.getTransposeLhs())
@@ -385,6 +427,9 @@ Writer::Name Writer::write(Operation &any) {
       .Case<nn::AttentionOp>([&](auto op) { return writeAttention(op); })
       .Case<nn::ReduceOp>([&](auto op) { return writeReduce(op); })
       .Case<nn::MatmulOp>([&](auto op) { return writeMatmul(op); })
+      .Case<nn::ConvOp>([&](auto op) { return writeConvolution(op, "Conv"); })
+      .Case<nn::ConvInputGradOp>(
+          [&](auto op) { return writeConvolution(op, "ConvTranspose"); })
       .Case<nn::ReshapeOp>([&](auto op) {
         return reshape(nameOf(op.getInput()), shapeOf(op.getResult()));
       })

@@ -66,6 +66,53 @@ static Value makeMixer(Model &m, Value x) {
   return b.transpose(m.activation(y), {0, 2, 1});
 }
 
+/// Convolutions along the sequence, of all channels, of groups of them, or of
+/// each by itself (Conformer, Mamba); those with strides come back by the
+/// transpose.
+static Value makeConvolution(Model &m, Value x) {
+  GraphBuilder &b = m.b;
+  Value turned = b.transpose(x, {0, 2, 1}); // [rows, width, length]
+  int64_t groups = m.random.pick<int64_t>({1, 1, m.heads, m.width});
+  int64_t size = m.width / groups, window = m.random.pick<int64_t>({1, 2, 3});
+  bool isStrided = m.random.chance(30) && m.length % 2 == 0;
+  SmallVector<int64_t> strides{isStrided ? 2 : 1}, dilations{1},
+      low{window / 2}, wide{m.length}, narrow{m.length / strides[0]};
+  SmallVector<int64_t> shape{m.rows, m.width, m.length},
+      weight{m.width, size, window};
+  if (groups > 1) {
+    shape = {m.rows, groups, size, m.length};
+    weight = {groups, size, size, window};
+  }
+  Value y = b.make<nn::ConvOp>(b.reshape(turned, shape),
+                               b.parameter("window", weight, 0.6), narrow,
+                               strides, dilations, low);
+  y = m.activation(y);
+  if (isStrided || m.random.chance(20))
+    y = b.make<nn::ConvInputGradOp>(y, b.parameter("back", weight, 0.6), wide,
+                                    strides, dilations, low);
+  y = b.reshape(y, {m.rows, m.width, m.length});
+  if (m.random.chance(50))
+    y = b.add(y, b.parameter("of_channels", {m.width, 1}));
+  return b.transpose(y, {0, 2, 1});
+}
+
+/// A patch of space as a token (ViT): windows that do not overlap.
+static Value makePatches(Model &m, Value x) {
+  GraphBuilder &b = m.b;
+  if (m.length % 2 != 0 || m.width % 2 != 0)
+    return makeConvolution(m, x);
+  // A picture of one channel, of which each patch gives all channels.
+  Value picture = b.reshape(x, {m.rows, 1, m.length, m.width});
+  int64_t channels = 4;
+  Value y = b.make<nn::ConvOp>(
+      picture, b.parameter("patch", {channels, 1, 2, 2}, 0.6),
+      ArrayRef<int64_t>{m.length / 2, m.width / 2}, ArrayRef<int64_t>{2, 2},
+      ArrayRef<int64_t>{1, 1}, ArrayRef<int64_t>{0, 0});
+  y = b.reshape(y, {m.rows, channels, m.length * m.width / 4});
+  return m.activation(
+      b.reshape(b.transpose(y, {0, 2, 1}), {m.rows, m.length, m.width}));
+}
+
 /// Each head's own matrix.
 static Value makeHeads(Model &m, Value x) {
   GraphBuilder &b = m.b;
@@ -130,6 +177,8 @@ void fuzz::addProducts(SmallVectorImpl<Layer> &layers) {
                  {"gram", 1, false, makeGram},
                  {"channels", 1, false, makeChannels},
                  {"mixer", 2, false, makeMixer},
+                 {"convolution", 4, false, makeConvolution},
+                 {"patches", 2, false, makePatches},
                  {"head products", 2, false, makeHeads},
                  {"experts", 4, false, makeExperts}});
 }

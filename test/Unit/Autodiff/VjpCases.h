@@ -42,6 +42,13 @@ inline std::ostream &operator<<(std::ostream &stream, const VjpCase &op) {
         "xf64>) -> tensor<" R "xf64>",                                         \
         R                                                                      \
   }
+#define CONVOLUTION(NAME, OP, A, B, WINDOWS, R)                                \
+  {                                                                            \
+    NAME, A " " B,                                                             \
+        "%r = nn." OP " %0, %1 " WINDOWS " : (tensor<" A "xf64>, tensor<" B    \
+        "xf64>) -> tensor<" R "xf64>",                                         \
+        R                                                                      \
+  }
 #define ATTENTION(NAME, Q, K, V, MASK, FLAGS, ROWS, E)                         \
   {                                                                            \
     NAME, Q " " K " " V,                                                       \
@@ -131,6 +138,36 @@ inline const VjpCase kVjpCases[] = {
     MATMUL("matmul_shared_tn", "2x3x2", "3x4", "{transpose_lhs}", "2x2x4"),
     MATMUL("matmul_shared_tt", "2x3x2", "4x3", "{transpose_lhs, transpose_rhs}",
            "2x2x4"),
+    CONVOLUTION("conv_1d", "conv", "2x3x7", "4x3x3",
+                "sizes [7] strides [1] dilations [1] low [1]", "2x4x7"),
+    CONVOLUTION("conv_strided", "conv", "2x2x7x6", "3x2x3x2",
+                "sizes [3, 3] strides [2, 2] dilations [1, 1] low [0, 0]",
+                "2x3x3x3"),
+    CONVOLUTION("conv_dilated", "conv", "1x2x7x6", "2x2x3x2",
+                "sizes [5, 4] strides [1, 2] dilations [2, 3] low [1, 2]",
+                "1x2x5x4"),
+    CONVOLUTION("conv_groups", "conv", "2x2x2x4x4", "2x3x2x2x2",
+                "sizes [4, 3] strides [1, 1] dilations [1, 1] low [1, 0]",
+                "2x2x3x4x3"),
+    CONVOLUTION("conv_pointwise", "conv", "2x3x2x2", "4x3x1x1",
+                "sizes [2, 2] strides [1, 1] dilations [1, 1] low [0, 0]",
+                "2x4x2x2"),
+    CONVOLUTION("conv_3d", "conv", "1x2x3x4x3", "2x2x2x3x2",
+                "sizes [2, 2, 3] strides [1, 2, 1] dilations [1, 1, 1] "
+                "low [0, 1, 1]",
+                "1x2x2x2x3"),
+    CONVOLUTION("conv_input_grad", "conv_input_grad", "2x3x3x3", "3x2x3x2",
+                "sizes [7, 6] strides [2, 2] dilations [1, 1] low [0, 0]",
+                "2x2x7x6"),
+    CONVOLUTION("conv_input_grad_groups", "conv_input_grad", "2x2x3x4",
+                "2x3x2x3", "sizes [9] strides [2] dilations [1] low [1]",
+                "2x2x2x9"),
+    CONVOLUTION("conv_weight_grad", "conv_weight_grad", "2x2x7x6", "2x3x3x3",
+                "sizes [3, 2] strides [2, 2] dilations [1, 1] low [1, 0]",
+                "3x2x3x2"),
+    CONVOLUTION("conv_weight_grad_groups", "conv_weight_grad", "2x2x2x5",
+                "2x2x3x4", "sizes [3] strides [1] dilations [2] low [1]",
+                "2x3x2x3"),
     {"reduce_sum", "2x3x4",
      "%r = nn.reduce sum %0 dims [0, 2] : (tensor<2x3x4xf64>) -> "
      "tensor<3xf64>",

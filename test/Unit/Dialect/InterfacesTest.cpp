@@ -62,16 +62,16 @@ TEST_F(Interfaces, AllHaveAShardingRule) {
 // gradients and of whole sums are gone by then.
 TEST_F(Interfaces, AllButCommandsAreKernelSources) {
   expectOnAllBut<KernelSourceOpInterface>(
-      {"nn.matmul", "nn.grouped_matmul", "nn.grouped_matmul_grad",
-       "nn.newton_schulz", "nn.deal_rows", "nn.attention", "nn.attention_grad",
-       "nn.gradient", "nn.complete", "nn.cut", "nn.dropout",
-       "nn.stop_gradient"});
+      {"nn.matmul", "nn.grouped_matmul", "nn.grouped_matmul_grad", "nn.conv",
+       "nn.conv_input_grad", "nn.conv_weight_grad", "nn.newton_schulz",
+       "nn.deal_rows", "nn.attention", "nn.attention_grad", "nn.gradient",
+       "nn.complete", "nn.cut", "nn.dropout", "nn.stop_gradient"});
 }
 TEST_F(Interfaces, AllButCommandsAreEmitted) {
   expectOnAllBut<ElementSourceOpInterface>(
-      {"nn.matmul", "nn.grouped_matmul", "nn.grouped_matmul_grad",
-       "nn.newton_schulz", "nn.deal_rows", "nn.attention", "nn.attention_grad",
-       "nn.gradient", "nn.complete", "nn.cut", "nn.dropout",
-       "nn.stop_gradient"});
+      {"nn.matmul", "nn.grouped_matmul", "nn.grouped_matmul_grad", "nn.conv",
+       "nn.conv_input_grad", "nn.conv_weight_grad", "nn.newton_schulz",
+       "nn.deal_rows", "nn.attention", "nn.attention_grad", "nn.gradient",
+       "nn.complete", "nn.cut", "nn.dropout", "nn.stop_gradient"});
 }
 } // namespace

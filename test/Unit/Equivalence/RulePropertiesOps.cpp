@@ -194,6 +194,64 @@ static void makeGrouped(RuleProgram &p) {
   ask(p, made.getDefiningOp(), {p.take(first), p.take(second), p.take(of)});
 }
 
+/// Any of the three ops of convolutions, with groups or without: pieces of the
+/// dimensions that its operands share are mostly the same.
+static void makeConvolution(RuleProgram &p) {
+  enum { Sample, Group, Out, In, Count };
+  int64_t sizes[Count];
+  for (int64_t &size : sizes)
+    size = p.pickOf<int64_t>({1, 2, 4});
+  bool hasGroups = p.chance(50);
+  int kind = p.pick(3);
+  auto list = [&](std::initializer_list<int> dims) {
+    SmallVector<int> leading;
+    for (int dim : dims)
+      if (dim != Group || hasGroups)
+        leading.push_back(dim);
+    return leading;
+  };
+  auto input = list({Sample, Group, In}), weight = list({Group, Out, In}),
+       output = list({Sample, Group, Out});
+  int64_t length = p.pickOf<int64_t>({2, 4}),
+          window = p.pickOf<int64_t>({1, 2});
+  auto take = [&](ArrayRef<int> leading, int64_t space) {
+    SmallVector<int64_t> shape;
+    for (int dim : leading)
+      shape.push_back(sizes[dim]);
+    shape.push_back(space);
+    return p.takeWhole(shape);
+  };
+  SmallVector<int64_t> strides{p.pickOf<int64_t>({1, 2})}, dilations{1},
+      low{p.pickOf<int64_t>({0, 1})};
+  int64_t positions = length / strides[0];
+  ArrayRef<int> ofLhs = kind == 1 ? output : input,
+                ofRhs = kind == 2 ? output : weight;
+  Value lhs = take(ofLhs, kind == 1 ? positions : length),
+        rhs = take(ofRhs, kind == 2 ? positions : window), made;
+  if (kind == 0)
+    made = p.make<nn::ConvOp>(p.whole, lhs, rhs, ArrayRef(positions), strides,
+                              dilations, low);
+  else if (kind == 1)
+    made = p.make<nn::ConvInputGradOp>(p.whole, lhs, rhs, ArrayRef(length),
+                                       strides, dilations, low);
+  else
+    made = p.make<nn::ConvWeightGradOp>(p.whole, lhs, rhs, ArrayRef(window),
+                                        strides, dilations, low);
+  Piece first = p.pickPiece(lhs, {20, 8, 6, 5, 3, 0}),
+        second = p.pickPiece(rhs, {20, 8, 6, 5, 3, 0});
+  if (p.chance(80))
+    first.dims.back() = second.dims.back() = Dim();
+  for (auto [at, dim] : llvm::enumerate(ofRhs))
+    if (const int *other = llvm::find(ofLhs, dim);
+        other != ofLhs.end() && p.chance(85))
+      second.dims[at] = first.dims[other - ofLhs.begin()];
+  if (p.chance(60))
+    second.partial.clear();
+  if (p.chance(90))
+    keepOnce(second);
+  ask(p, made.getDefiningOp(), {p.take(first), p.take(second)});
+}
+
 namespace {
 /// What an attention of the program reads, and pieces of it.
 struct Attention {
@@ -360,6 +418,7 @@ ArrayRef<RuleProperty> test::getOpProperties() {
       {RuleId::Map, "gather_nd", makeGatherNd},
       {RuleId::Map, "scatter_add by batches", makeBatchedScatter},
       {RuleId::Map, "grouped matmuls", makeGrouped},
+      {RuleId::Map, "convolutions", makeConvolution},
       {RuleId::Map, "attention", makeAttention},
       {RuleId::Map, "attention_grad", makeAttentionGrad}};
   return kProperties;

@@ -48,6 +48,30 @@ TEST_F(TensorRules, GroupedMatmul) {
               ElementsAre(50, 110, 0, 0, 17, 39));
 }
 
+/// Windows of two elements, two apart from one position to the next; the first
+/// one begins outside.
+TEST_F(TensorRules, Conv) {
+  List x = {1, 2, 3, 4, 5, 6, 7, 8}, w = {1, 10, 100, 1000};
+  const char *windows = "sizes [3] strides [2] dilations [1] low [1]";
+  EXPECT_THAT(evaluate(std::string("nn.conv %0, %1 ") + windows,
+                       {{"1x2x4xf32", x}, {"1x2x2xf32", w}}, "1x1x3xf32"),
+              ElementsAre(10 + 5000, 2 + 30 + 600 + 7000, 4 + 800));
+  // Each channel a group of its own.
+  EXPECT_THAT(evaluate(std::string("nn.conv %0, %1 ") + windows,
+                       {{"1x2x1x4xf32", x}, {"2x1x1x2xf32", w}}, "1x2x1x3xf32"),
+              ElementsAre(10, 32, 4, 5000, 7600, 800));
+  EXPECT_THAT(
+      evaluate("nn.conv_input_grad %0, %1 sizes [4] strides [2] dilations [1] "
+               "low [1]",
+               {{"1x1x3xf32", {1, 2, 3}}, {"1x2x2xf32", w}}, "1x2x4xf32"),
+      ElementsAre(10, 2, 20, 3, 1000, 200, 2000, 300));
+  EXPECT_THAT(
+      evaluate("nn.conv_weight_grad %0, %1 sizes [2] strides [2] dilations [1] "
+               "low [1]",
+               {{"1x2x4xf32", x}, {"1x1x3xf32", {1, 10, 100}}}, "1x2x2xf32"),
+      ElementsAre(20 + 400, 1 + 30, 60 + 800, 5 + 70));
+}
+
 /// Of a diagonal matrix each singular value is iterated on by itself: with a, b
 /// and c of 2, -1 and 1 it is 2s - s³ + s⁵. Each matrix of a batch, wide and
 /// tall; one of one row, which is no diagonal, keeps its direction.

@@ -143,6 +143,34 @@ const OpCase kOps[] = {
      "nn.grouped_matmul_grad %0, %1, %2 num_groups 3 : (tensor<8x6xf32>, "
      "tensor<8x4xf32>, tensor<8xi64>) -> tensor<3x6x4xf32>",
      "tensor<3x6x4xf32>"},
+    {"conv", "%0: tensor<4x6x5x5xf32>, %1: tensor<8x6x3x3xf32>",
+     "nn.conv %0, %1 sizes [5, 5] strides [1, 1] dilations [1, 1] low [1, 1] : "
+     "(tensor<4x6x5x5xf32>, tensor<8x6x3x3xf32>) -> tensor<4x8x5x5xf32>",
+     "tensor<4x8x5x5xf32>"},
+    {"conv_groups", "%0: tensor<4x2x6x5xf32>, %1: tensor<2x8x6x3xf32>",
+     "nn.conv %0, %1 sizes [3] strides [2] dilations [1] low [1] : "
+     "(tensor<4x2x6x5xf32>, tensor<2x8x6x3xf32>) -> tensor<4x2x8x3xf32>",
+     "tensor<4x2x8x3xf32>"},
+    {"conv_input_grad", "%0: tensor<4x8x5x5xf32>, %1: tensor<8x6x3x3xf32>",
+     "nn.conv_input_grad %0, %1 sizes [5, 5] strides [1, 1] dilations [1, 1] "
+     "low [1, 1] : "
+     "(tensor<4x8x5x5xf32>, tensor<8x6x3x3xf32>) -> tensor<4x6x5x5xf32>",
+     "tensor<4x6x5x5xf32>"},
+    {"conv_input_grad_groups",
+     "%0: tensor<4x2x8x3xf32>, %1: tensor<2x8x6x3xf32>",
+     "nn.conv_input_grad %0, %1 sizes [5] strides [2] dilations [1] low [1] : "
+     "(tensor<4x2x8x3xf32>, tensor<2x8x6x3xf32>) -> tensor<4x2x6x5xf32>",
+     "tensor<4x2x6x5xf32>"},
+    {"conv_weight_grad", "%0: tensor<4x6x5x5xf32>, %1: tensor<4x8x5x5xf32>",
+     "nn.conv_weight_grad %0, %1 sizes [3, 3] strides [1, 1] dilations [1, 1] "
+     "low [1, 1] : "
+     "(tensor<4x6x5x5xf32>, tensor<4x8x5x5xf32>) -> tensor<8x6x3x3xf32>",
+     "tensor<8x6x3x3xf32>"},
+    {"conv_weight_grad_groups",
+     "%0: tensor<4x2x6x5xf32>, %1: tensor<4x2x8x3xf32>",
+     "nn.conv_weight_grad %0, %1 sizes [3] strides [2] dilations [1] low [1] : "
+     "(tensor<4x2x6x5xf32>, tensor<4x2x8x3xf32>) -> tensor<2x8x6x3xf32>",
+     "tensor<2x8x6x3xf32>"},
     {"top_k", "%0: tensor<4x2x6xf32>",
      "nn.top_k %0 k 3 : (tensor<4x2x6xf32>) -> tensor<4x2x3xi64>",
      "tensor<4x2x3xi64>"},

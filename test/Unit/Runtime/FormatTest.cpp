@@ -58,6 +58,8 @@ Executable everyCommand() {
       command(GemmCommand{x, x, y, x, std::nullopt, y, true, form}, "MatMul"));
   commands.push_back(
       command(GroupedGemmCommand{x, y, x, y, x, y, form}, "Experts"));
+  commands.push_back(command(
+      ConvCommand{"input_grad", x, y, x, {2}, {3}, {1}, y, form}, "Conv"));
   commands.push_back(command(DealRowsCommand{x, y, x, y, x, 4, 2}, "Experts"));
   commands.push_back(
       command(GroupedGemmGradCommand{x, y, x, y, x, y, true, form}, "Experts"));
@@ -498,6 +500,8 @@ TEST(Format, NamesEachInputOfAKernelOrNone) {
       gemm->scratch.reset();
     else if (auto *grouped = std::get_if<GroupedGemmCommand>(&command.what))
       grouped->scratch.reset();
+    else if (auto *conv = std::get_if<ConvCommand>(&command.what))
+      conv->scratch.reset();
     else if (auto *grad = std::get_if<GroupedGemmGradCommand>(&command.what))
       grad->scratch.reset();
   Status status =

@@ -1,0 +1,70 @@
+// Convolutions on the CPU as matrix products of windows: the elements of a
+// block of windows are gathered into the thread's scratch (im2col, Chellapilla
+// et al., 2006), a block at a time, so that they stay in cache and a step's
+// memory does not grow with the window; products are those of Gemm.h, in all of
+// its types. The gradient of the input scatters what a product gives, that of
+// the weight sums products over samples and blocks.
+
+#ifndef ACCEL_RT_DEVICE_CPU_GEMM_CONVOLUTION_H
+#define ACCEL_RT_DEVICE_CPU_GEMM_CONVOLUTION_H
+
+#include "Device/CPU/Gemm/Gemm.h"
+
+#include <array>
+
+namespace accel::rt::cpu {
+
+/// Which of the three tensors is computed from the others.
+enum class ConvolutionKind { Forward, InputGrad, WeightGrad };
+
+/// y[n, g, o, p] = Σ x[n, g, c, p · stride + k · dilation - low] · w[g, o, c,
+/// k], of three dimensions of space, some of them of size 1. Strides of tensors
+/// count elements; space has no gaps, nor have c and k of the weight.
+struct ConvolutionDesc {
+  using Space = std::array<int64_t, 3>;
+
+  ConvolutionKind kind = ConvolutionKind::Forward;
+  GemmType type = GemmType::F32;
+  int64_t batch = 1, groups = 1, channels = 1, outChannels = 1;
+  Space in{1, 1, 1}, window{1, 1, 1}, out{1, 1, 1};
+  Space stride{1, 1, 1}, dilation{1, 1, 1}, low{0, 0, 0};
+  std::array<int64_t, 3> x{}, y{}; ///< of samples, groups and channels
+  std::array<int64_t, 2> w{};      ///< of groups and channels of y
+
+  static int64_t count(const Space &space) {
+    return space[0] * space[1] * space[2];
+  }
+  /// Whether each window is one element, which is the position's own.
+  bool isPointwise() const;
+};
+
+/// How the work is cut: `columns` positions in a block, and in a chunk
+/// `channels` of x and `outChannels` of y where these are not summed over.
+struct ConvolutionForm {
+  int64_t columns = 1, channels = 1, outChannels = 1;
+};
+/// Blocks that stay in the second level of cache, and enough chunks for the
+/// threads of a machine. It does not depend on how many there are: nor do bits.
+ConvolutionForm getDefaultForm(const ConvolutionDesc &desc);
+
+/// A prepared convolution; used as a Gemm is.
+class Convolution {
+public:
+  /// Errors: types or sizes that no product serves.
+  static Status create(const ConvolutionDesc &desc, const ConvolutionForm &form,
+                       int threads, std::unique_ptr<Convolution> &made);
+  virtual ~Convolution();
+
+  virtual int64_t chunks() const = 0;
+  /// Bytes of scratch that one thread needs; a multiple of 64.
+  virtual int64_t scratchBytes() const = 0;
+  /// Computes a chunk on the calling thread: a and b, which are read, are x and
+  /// w of the forward, y and w of the input's gradient, x and y of the
+  /// weight's; c is the third.
+  virtual void run(int64_t chunk, int thread, const void *a, const void *b,
+                   void *c, void *scratch) const = 0;
+};
+
+} // namespace accel::rt::cpu
+
+#endif // ACCEL_RT_DEVICE_CPU_GEMM_CONVOLUTION_H
