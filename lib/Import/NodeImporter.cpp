@@ -118,8 +118,7 @@ static std::string findInput(Value value) {
       continue;
     }
     auto argument = cast<BlockArgument>(reached[next]);
-    auto function =
-        dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
     if (!function)
       continue;
     if (auto name = function.getArgAttrOfType<StringAttr>(
@@ -153,8 +152,7 @@ SmallVector<int64_t> NodeImporter::constantInts(unsigned index) {
     if (!input.empty())
       message << " from input '" << input << "': bind it by --input " << input
               << "=FILE";
-  }
-  else if (!failed)
+  } else if (!failed)
     error() << "expected an operand #" << index;
   return {};
 }

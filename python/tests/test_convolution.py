@@ -1,19 +1,21 @@
 """Convolutions and poolings beside PyTorch in float64: losses and what training leaves in weights
 and in what the input is scaled by, which the gradient of the input reaches; over all attributes that
-modules have, alone and split over the batch and over channels. Needs the tools, whose folder ACC_BIN
-names."""
+modules have, alone and split over the batch and over channels. Most files are written here, node by
+node: exporting takes longer than training. Needs the tools, whose folder ACC_BIN names."""
 import json
 import random
 import unittest
 
 import numpy as np
+import onnx
 import torch
+from onnx import helper, numpy_helper
 from safetensors.torch import load_file
 
 from training import WITHOUT_TOOLS, TrainCase
 
 ROWS, ELEMENTS, RATE, STEPS = 6, 600, 0.5, 2
-PER_MODEL, MODELS = 26, 16  # 416 cases
+PER_MODEL, MODELS = 52, 8  # 416 convolutions
 DATA = torch.randn(ROWS, ELEMENTS, generator=torch.Generator().manual_seed(3))
 LAYOUTS = ("", "--mesh dp=2 --micro-batches 3", "--mesh tp=2", "--mesh dp_shard=2 --set zero_stage=3")
 MODES = ("zeros", "zeros", "zeros", "reflect", "replicate", "circular")
@@ -87,10 +89,76 @@ class Many(torch.nn.Module):
         return loss
 
 
+class Writer:
+    """`Many` as a file in float64, whose parameters are called as in PyTorch."""
+
+    def __init__(self):
+        self.nodes, self.tensors = [], []
+
+    def tensor(self, name, value):
+        self.tensors.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def add(self, op, *inputs, **attributes):
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], f"{op}/{name}", **attributes))
+        return name
+
+    def write_module(self, made, name, x):
+        dims = {"1": 1, "2": 2, "3": 3}[type(made).__name__[-2]]
+        many = lambda value: list(value) if isinstance(value, tuple) else [value] * dims
+        if "Pool" in type(made).__name__:
+            common = dict(kernel_shape=many(made.kernel_size), strides=many(made.stride),
+                          pads=2 * many(made.padding), ceil_mode=int(made.ceil_mode))
+            if "Max" in type(made).__name__:
+                return self.add("MaxPool", x, dilations=many(made.dilation), **common)
+            return self.add("AveragePool", x, count_include_pad=int(made.count_include_pad),
+                            **common)
+        extra, low, high = {}, made.padding, made.padding
+        if isinstance(made.padding, str):
+            total = [step * (size - 1) if made.padding == "same" else 0
+                     for size, step in zip(made.kernel_size, made.dilation)]
+            low, high = [each // 2 for each in total], [each - each // 2 for each in total]
+        if made.transposed:
+            extra["output_padding"] = list(made.output_padding)
+        elif made.padding_mode != "zeros":
+            pads = self.tensor(f"{name}.pads", np.array([0, 0, *low, 0, 0, *high]))
+            mode = {"replicate": "edge", "circular": "wrap"}.get(made.padding_mode, "reflect")
+            x, low, high = self.add("Pad", x, pads, mode=mode), [0] * dims, [0] * dims
+        operands = [x, self.tensor(f"{name}.weight", made.weight.detach().double())]
+        if made.bias is not None:
+            operands.append(self.tensor(f"{name}.bias", made.bias.detach().double()))
+        return self.add("ConvTranspose" if made.transposed else "Conv", *operands,
+                        strides=list(made.stride), dilations=list(made.dilation),
+                        pads=[*low, *high], group=made.groups, **extra)
+
+    def write(self, module, file):
+        total = None
+        with torch.no_grad():
+            for index, (made, scale) in enumerate(zip(module.inner, module.scales)):
+                y = made(torch.zeros(1, *scale.shape))
+                begin, end, axis = (self.tensor(f"{name}.{index}", np.array([value])) for name, value
+                                    in (("begin", 0), ("end", scale.numel()), ("axis", 1)))
+                x = self.add("Slice", "x", begin, end, axis)
+                x = self.add("Reshape", x, self.tensor(f"shape.{index}", np.array([ROWS, *scale.shape])))
+                x = self.add("Mul", x, self.tensor(f"scales.{index}", scale.detach().double()))
+                x = self.add("Tanh", self.write_module(made, f"inner.{index}", x))
+                steps = self.add("Constant", value=numpy_helper.from_array(
+                    np.cos(np.arange(y[0].numel(), dtype=np.float64)).reshape(y[0].shape)))
+                x = self.add("ReduceMean", self.add("Mul", x, steps), keepdims=0)
+                total = self.add("Add", total, x) if total else x
+        graph = helper.make_graph(
+            self.nodes[:-1] + [helper.make_node("Add", self.nodes[-1].input, ["loss"], "loss")],
+            "many", [helper.make_tensor_value_info("x", onnx.TensorProto.DOUBLE, [ROWS, ELEMENTS])],
+            [helper.make_tensor_value_info("loss", onnx.TensorProto.DOUBLE, [])], self.tensors)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+        onnx.save(model, file)
+
+
 @unittest.skipIf(WITHOUT_TOOLS, WITHOUT_TOOLS)
 class Convolutions(TrainCase):
-    def by_torch(self, make):
-        module = make().double()
+    def by_torch(self, module):
+        module = module.double()
         optimizer = torch.optim.SGD(module.parameters(), lr=RATE)
         losses = []
         for _ in range(STEPS):
@@ -101,42 +169,54 @@ class Convolutions(TrainCase):
             optimizer.step()
         return losses, {name: value.detach() for name, value in module.named_parameters()}
 
-    def by_acc(self, layout):
+    def by_acc(self, *flags):
         program, saved = self.folder / "m.accx", self.folder / "w.safetensors"
         inputs = self.folder / "inputs"
         self.tool("acc-opt", self.folder / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
-                  "--entries=step", "--optimizer", "sgd", "--set", f"optimizer.lr={RATE}",
-                  *layout.split(), "-o", program)
+                  "--entries=step", "--optimizer", "sgd", "--set", f"optimizer.lr={RATE}", *flags,
+                  "-o", program)
         lines = self.tool("acc-run", program, "--steps", STEPS, "--inputs", inputs, "--json",
                           "--save-weights", saved).splitlines()
         return ([float(json.loads(line)["loss"]) for line in lines if '"loss"' in line],
                 load_file(saved))
 
-    def check(self, make, layouts):
-        self.export(make(), (DATA,))
-        for file in (self.folder / "inputs").glob("*.npy"):
-            np.save(file, np.load(file).astype(np.float64))
-        losses, weights = self.by_torch(make)
+    def check(self, module, layouts, *flags, tolerance=1e-10):
+        (self.folder / "inputs").mkdir(exist_ok=True)
+        np.save(self.folder / "inputs" / "x.npy", DATA.double().numpy())
+        losses, weights = self.by_torch(module)
         for layout in layouts:
             with self.subTest(layout=layout):
-                found, trained = self.by_acc(layout)
-                # Numbers in the code are of float32 in the file.
-                torch.testing.assert_close(found, losses, rtol=1e-6, atol=1e-7)
+                found, trained = self.by_acc(*flags, *layout.split())
+                torch.testing.assert_close(found, losses, rtol=tolerance, atol=tolerance)
                 self.assertEqual(trained.keys(), weights.keys())
                 for name, value in weights.items():
-                    torch.testing.assert_close(trained[name].double(), value, rtol=1e-6, atol=1e-6,
+                    torch.testing.assert_close(trained[name].double(), value, rtol=tolerance,
+                                               atol=tolerance,
                                                msg=lambda text, name=name: f"{name}: {text}")
+
+    def check_many(self, seed, pick_one, count):
+        module = Many(seed, pick_one, count)
+        Writer().write(module, self.folder / "model.onnx")
+        self.check(module, (LAYOUTS[0], LAYOUTS[1 + seed % 3]), "--trainable=*.*")
 
     def test_convolutions(self):
         for seed in range(MODELS):
             with self.subTest(seed=seed):
-                self.check(lambda: Many(seed, pick_convolution), (LAYOUTS[0], LAYOUTS[1 + seed % 3]))
+                self.check_many(seed, pick_convolution, PER_MODEL)
 
     def test_poolings(self):
-        for seed in range(4):
+        for seed in range(2):
             with self.subTest(seed=seed):
-                self.check(lambda: Many(100 + seed, pick_pooling),
-                           (LAYOUTS[0], LAYOUTS[1 + seed % 3]))
+                self.check_many(100 + seed, pick_pooling, PER_MODEL)
+
+    def test_exported(self):
+        """Modules as the exporter writes them."""
+        pick = lambda random, dims: (pick_pooling if random.random() < 0.3 else pick_convolution)(
+            random, dims)
+        module = Many(7, pick, 8)
+        self.export(module, (DATA,))
+        # Numbers in the code are of float32 in the file.
+        self.check(module, LAYOUTS, tolerance=1e-6)
 
 
 if __name__ == "__main__":

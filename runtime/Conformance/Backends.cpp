@@ -74,6 +74,8 @@ const std::vector<Backend> &backends() {
         {"Fills", computes},
         {"Multiplies", computes},
         {"MultipliesRowsByTheirGroupsMatrices", computes},
+        {"Convolves", computes},
+        {"RefusesConvolutionsOfOtherShapes", computes},
         {"RefusesRowsOfGroupsThatAreNot", computes},
         {"DealsRowsToTheRanksOfTheirGroups", computes},
         {"MovesRows", "its arenas have no memory behind them"},

@@ -30,9 +30,17 @@ static Value joinGroups(Importer &n, Value value, int64_t groups) {
   return n.reshape(value, shape);
 }
 
-/// The sum with one number for each channel.
+/// Whether all elements are known to be 0.
+static bool isZero(Value value) {
+  DenseElementsAttr known = Importer::constantOf(value);
+  return known && known.isSplat() && isa<FloatType>(known.getElementType()) &&
+         known.getSplatValue<APFloat>().isZero();
+}
+
+/// The sum with one number for each channel. Zeros add nothing: PyTorch 2.13
+/// writes some for a 3-D convolution without bias, in a shape of another.
 static Value addBias(Importer &n, Value value, Value bias) {
-  if (!bias || n.hasFailed())
+  if (!bias || n.hasFailed() || isZero(bias))
     return value;
   SmallVector<int64_t> shape(Importer::rank(value) - 1, 1);
   shape[0] = Importer::shape(value)[1];

@@ -52,8 +52,8 @@ plan.program @main stage 1 ranks 2 mesh @m {
     plan.conv forward @x[2x1x2x4xf32], @w[1x3x2x3xf32] -> @y[2x1x3x4xf32] strides [1] dilations [2] low [2] scratch @t[64xi8] form {channels = 2, columns = 4, out_channels = 3}
     // CHECK-NEXT: plan.conv input_grad @y[2x1x3x4xf32], @w[1x3x2x3xf32] -> @x[2x1x2x4xf32] strides [1] dilations [2] low [2]{{$}}
     plan.conv input_grad @y[2x1x3x4xf32], @w[1x3x2x3xf32] -> @x[2x1x2x4xf32] strides [1] dilations [2] low [2]
-    // CHECK-NEXT: plan.conv weight_grad @x[2x1x2x4xf32 strides [8, 8, 4, 1]], @y[2x1x3x4xf32] -> @w[1x3x2x3xf32] strides [1] dilations [2] low [2]{{$}}
-    plan.conv weight_grad @x[2x1x2x4xf32 strides [8, 8, 4, 1]], @y[2x1x3x4xf32] -> @w[1x3x2x3xf32] strides [1] dilations [2] low [2]
+    // CHECK-NEXT: plan.conv weight_grad @x[2x1x2x4xf32 strides [16, 8, 4, 1]], @y[2x1x3x4xf32] -> @w[1x3x2x3xf32] strides [1] dilations [2] low [2]{{$}}
+    plan.conv weight_grad @x[2x1x2x4xf32 strides [16, 8, 4, 1]], @y[2x1x3x4xf32] -> @w[1x3x2x3xf32] strides [1] dilations [2] low [2]
     // CHECK-NEXT: plan.deal_rows @g[4xi64], @i[i64] -> @x[3xi64], @y[3xi64], @s[2xi64] num_groups 4 ranks 2{{$}}
     plan.deal_rows @g[4xi64], @i[i64] -> @x[3xi64], @y[3xi64], @s[2xi64] num_groups 4 ranks 2
     // CHECK-NEXT: plan.collective fetch_rows over dp (@s[4x4xf32]) at @g[3xi64] -> @y[3x4xf32]{{$}}

@@ -161,11 +161,11 @@ TEST(Format, ReadsEveryFieldAsWhatItIs) {
       {"\"alpha\":", "\"alpha\\u0000\":", "and without NUL"},
       {"\"alpha\":0.5", "\"alpha\":true", "expected a list in field 'form'"},
       {"{\"__metadata__\"", "[\"__metadata__\"", "expected a JSON object"},
-      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"20\"},", "",
+      {"\"__metadata__\":{\"format\":\"accx\",\"version\":\"21\"},", "",
        "expected the format 'accx'"},
-      {"{\"format\":\"accx\",\"version\":\"20\"}", "\"accx\"",
+      {"{\"format\":\"accx\",\"version\":\"21\"}", "\"accx\"",
        "expected the format 'accx'"},
-      {"\"version\":\"20\"", "\"version\":20", "expected format version 20"},
+      {"\"version\":\"21\"", "\"version\":21", "expected format version 21"},
       {"\"accx\":{", "\"section:s\":5,\"accx\":{",
        "expected an object in section 's'"},
       {"\"accx\":{",
@@ -270,8 +270,8 @@ TEST(Format, NamesWhatIsWrongInAForgedHeader) {
   struct {
     const char *from, *to, *message;
   } cases[] = {
-      {"\"version\":\"20\"", "\"version\":\"21\"",
-       "expected format version 20, found 21"},
+      {"\"version\":\"21\"", "\"version\":\"22\"",
+       "expected format version 21, found 22"},
       {"\"accx\"", "\"none\"", "expected the format 'accx'"},
       {"\"target\":", "\"tarjet\":", "does not know"},
       {"\"size\":1", "\"size\":0", "expected a mesh"},
