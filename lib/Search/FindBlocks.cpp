@@ -190,16 +190,52 @@ void Blocks::addStretch(ArrayRef<Copies> of, unsigned from, unsigned fewest) {
     --begin;
   while (end < of.size() && goesOn(end))
     ++end;
-  stretch.length = end - begin;
-  if (stretch.length <= fewest || !goesOn(from))
+  if (!goesOn(from))
     return;
   for (auto &[other, start] : stretch.starts) {
     start.first = of[begin].lookup(other);
-    for (unsigned block = begin; block < end; ++block)
-      blockOf[{other, of[block].lookup(other)}] = {unsigned(stretches.size()),
-                                                   block - begin};
+    auto together =
+        countTogether(other, start.first, start.second, end - begin);
+    if (!together)
+      return;
+    stretch.copies = std::max(stretch.copies, *together);
   }
+  stretch.length = (end - begin) / stretch.copies;
+  if (stretch.length <= fewest)
+    return;
+  for (auto &[other, start] : stretch.starts)
+    for (unsigned copy = 0; copy < stretch.length * stretch.copies; ++copy)
+      blockOf[{other, of[begin + copy].lookup(other)}] = {
+          unsigned(stretches.size()), copy};
   stretches.push_back(std::move(stretch));
+}
+
+std::optional<unsigned> Blocks::countTogether(unsigned repeat, unsigned first,
+                                              int step, unsigned copies) const {
+  auto getMark = [&](unsigned offset, unsigned copy) -> Attribute {
+    int at = int(first) + step * int(copy);
+    Operation *op = getOp(repeats[repeat].begin +
+                          unsigned(at) * repeats[repeat].period + offset);
+    return op ? op->getAttr(dist::kRecomputeAttr) : Attribute();
+  };
+  unsigned offset = 0;
+  while (offset < repeats[repeat].period && !getMark(offset, 0))
+    ++offset;
+  if (offset == repeats[repeat].period)
+    return 1;
+  // At the ends fewer of them may be in the repeat.
+  SmallVector<unsigned> counts{0};
+  for (unsigned copy = 0; copy < copies; ++copy) {
+    if (copy > 0 && getMark(offset, copy) != getMark(offset, copy - 1))
+      counts.push_back(0);
+    ++counts.back();
+  }
+  unsigned most = *llvm::max_element(counts);
+  if (llvm::any_of(ArrayRef(counts).drop_back().drop_front(
+                       std::min<size_t>(1, counts.size() - 1)),
+                   [&](unsigned count) { return count != most; }))
+    return std::nullopt;
+  return most;
 }
 
 std::optional<Blocks::Place> Blocks::findPlace(unsigned item) const {
@@ -208,7 +244,9 @@ std::optional<Blocks::Place> Blocks::findPlace(unsigned item) const {
   if (block == blockOf.end())
     return std::nullopt;
   const Repeat &repeat = repeats[copy->first];
-  return Place{block->second.first, block->second.second, copy->first,
+  auto [stretch, before] = block->second;
+  unsigned copies = stretches[stretch].copies;
+  return Place{stretch, before / copies, before % copies, copy->first,
                (item - repeat.begin) % repeat.period};
 }
 
@@ -222,16 +260,20 @@ std::optional<std::pair<unsigned, int>> Blocks::findNext(unsigned item) const {
     if (found == stretch.starts.end())
       continue;
     auto [start, step] = found->second;
-    int block = (copy - int(start)) * step;
-    if (block == -1 || block == int(stretch.length))
-      return std::pair(unsigned(number), block);
+    int before = (copy - int(start)) * step, copies = int(stretch.copies);
+    if (before < 0 && before >= -copies)
+      return std::pair(unsigned(number), -1);
+    if (before >= 0 && before / copies == int(stretch.length))
+      return std::pair(unsigned(number), int(stretch.length));
   }
   return std::nullopt;
 }
 
 unsigned Blocks::getItem(const Place &place, unsigned block) const {
-  auto [start, step] = stretches[place.stretch].starts.lookup(place.repeat);
+  const Stretch &stretch = stretches[place.stretch];
+  auto [start, step] = stretch.starts.lookup(place.repeat);
   const Repeat &repeat = repeats[place.repeat];
-  return repeat.begin + (int(start) + step * int(block)) * int(repeat.period) +
+  int before = int(block * stretch.copies + place.copy);
+  return repeat.begin + (int(start) + step * before) * int(repeat.period) +
          place.offset;
 }

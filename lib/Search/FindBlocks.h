@@ -17,12 +17,14 @@ using States = llvm::SetVector<mlir::StringAttr>;
 /// A copy of what repeats: which repeat, and which of its copies.
 using Copy = std::pair<unsigned, unsigned>;
 
-/// Blocks in their order, each of one copy of each of the same repeats.
+/// Blocks in their order, each of as many copies of each of the same repeats:
+/// one, or those of the layers that are computed again together.
 struct Stretch {
-  /// Of each repeat the copy that is part of the first block, and how one goes
-  /// on from block to block: 1 or -1.
+  /// Of each repeat the first copy that is part of the first block, and how one
+  /// goes on from copy to copy: 1 or -1.
   llvm::SmallDenseMap<unsigned, std::pair<unsigned, int>, 8> starts;
-  unsigned length = 0;
+  unsigned length = 0; ///< in blocks
+  unsigned copies = 1; ///< that a block has of a repeat
 };
 
 /// Of one entry, whose items are its arguments and ops, in their order. Copies
@@ -38,9 +40,10 @@ public:
   llvm::ArrayRef<mlir::Operation *> getOps() const { return ops; }
   unsigned getNumArguments() const { return arguments; }
 
-  /// Where an item is: of which stretch, which block, which repeat.
+  /// Where an item is: of which stretch, which block, which of its copies of
+  /// which repeat.
   struct Place {
-    unsigned stretch, block, repeat, offset;
+    unsigned stretch, block, copy, repeat, offset;
   };
   std::optional<Place> findPlace(unsigned item) const;
   /// The stretch next to an item that is of none of its blocks, but of what
@@ -68,6 +71,10 @@ private:
   void join(Copy one, Copy other);
   void findStretches(unsigned fewest);
   void addStretch(llvm::ArrayRef<Copies> of, unsigned from, unsigned fewest);
+  /// How many of the copies of a repeat, from one on, are computed again
+  /// together; none where they are not all as many.
+  std::optional<unsigned> countTogether(unsigned repeat, unsigned first,
+                                        int step, unsigned copies) const;
   std::optional<Copy> findCopy(unsigned item) const;
 
   mutable mlir::func::FuncOp entry;
@@ -79,7 +86,7 @@ private:
   std::vector<std::optional<unsigned>> repeatOf; ///< by item
   llvm::EquivalenceClasses<Copy> joined;
   std::vector<Stretch> stretches;
-  /// Of each copy, its stretch and block.
+  /// Of each copy, its stretch, and how many copies of its repeat are in front.
   llvm::DenseMap<Copy, std::pair<unsigned, unsigned>> blockOf;
 };
 
