@@ -13,11 +13,16 @@ def NN_Float : AnyTypeOf<[F64, F32, F16, BF16, F8E4M3FN, F8E5M2]>;
 def NN_Integer : AnyTypeOf<[I64, I32, I16, I8, UI8, I1]>;
 def NN_Index : AnyTypeOf<[I64, I32]>;
 def NN_Element : AnyTypeOf<[NN_Float, NN_Integer]>;
+// Numbers without zero, or without NaN, which are cast and moved, not computed
+// with.
+def NN_Code : AnyTypeOf<[F8E8M0FNU, F4E2M1FN]>;
+def NN_Stored : AnyTypeOf<[NN_Float, NN_Integer, NN_Code]>;
 
 class NN_Ranked<Type element, string what>
     : Type<And<[TensorOf<[element]>.predicate, HasStaticShapePred]>, what,
            "::mlir::RankedTensorType">;
-def NN_Tensor : NN_Ranked<NN_Element, "statically shaped tensor">;
+def NN_Tensor : NN_Ranked<NN_Element, "statically shaped tensor of numbers to compute with">;
+def NN_StoredTensor : NN_Ranked<NN_Stored, "statically shaped tensor">;
 def NN_FloatTensor : NN_Ranked<NN_Float, "statically shaped tensor of floats">;
 def NN_IndexTensor : NN_Ranked<NN_Index, "statically shaped tensor of i64 or i32">;
 def NN_CodeTensor : NN_Ranked<UI8, "statically shaped tensor of ui8">;

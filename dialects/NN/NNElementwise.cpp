@@ -1,5 +1,6 @@
 // Type inference, verification and folding of the elementwise ops.
 
+#include "dialects/NN/Casts.h"
 #include "dialects/NN/NN.h"
 
 using namespace mlir;
@@ -92,13 +93,7 @@ OpFoldResult CastOp::fold(FoldAdaptor) {
     return getInput();
   // To a type that holds all of this one's values and back.
   auto inner = getInput().getDefiningOp<CastOp>();
-  if (!inner || inner.getInput().getType() != getType())
-    return {};
-  auto type = dyn_cast<FloatType>(getElementTypeOrSelf(getType()));
-  auto between = dyn_cast<FloatType>(getElementTypeOrSelf(inner.getType()));
-  if (!type || !between ||
-      !APFloat::isRepresentableBy(type.getFloatSemantics(),
-                                  between.getFloatSemantics()))
+  if (!inner || inner.getInput().getType() != getType() || !isExact(inner))
     return {};
   return inner.getInput();
 }

@@ -143,16 +143,19 @@ def NN_CastOp : NN_Op<"cast", [NN_Elementwise]> {
   let description = [{
     Float to integer rounds towards zero; to i1 is `!= 0`; float to a narrower
     float rounds to nearest, ties to even, once. What is beyond the largest
-    number of the new type becomes infinity (NaN in f8E4M3FN, which has no
-    infinity); with `saturate` the largest, infinities too. NaN stays NaN. A
-    barrier for partial sums, except to a wider float: that changes no number.
+    number of the new type becomes infinity (NaN in f8E4M3FN and f8E8M0FNU, which
+    have no infinity, the largest in f4E2M1FN, which has neither); with `saturate`
+    the largest, infinities too. NaN stays NaN, and becomes zero in f4E2M1FN.
+    f8E8M0FNU, the powers of two, has NaN for what is below zero, and for zero,
+    which with `saturate` becomes the least. A barrier for partial sums, except
+    to a type that has all numbers of this one: that changes none.
 
     ```mlir
     %q = nn.cast %x {saturate} : (tensor<4x8xf32>) -> tensor<4x8xf8E4M3FN>
     ```
   }];
-  let arguments = (ins NN_Tensor:$input, UnitAttr:$saturate);
-  let results = (outs NN_Tensor:$result);
+  let arguments = (ins NN_StoredTensor:$input, UnitAttr:$saturate);
+  let results = (outs NN_StoredTensor:$result);
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
   let hasFolder = 1;
   let hasVerifier = 1;

@@ -8,8 +8,8 @@ include "dialects/NN/NNBase.td"
 
 def NN_ReshapeOp : NN_Op<"reshape"> {
   let summary = "The same elements in row-major order under another shape";
-  let arguments = (ins NN_Tensor:$input);
-  let results = (outs NN_Tensor:$result);
+  let arguments = (ins NN_StoredTensor:$input);
+  let results = (outs NN_StoredTensor:$result);
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -18,8 +18,8 @@ def NN_ReshapeOp : NN_Op<"reshape"> {
 
 def NN_TransposeOp : NN_InferredOp<"transpose"> {
   let summary = "Permutes dimensions: result dim d = input dim permutation[d]";
-  let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$permutation);
-  let results = (outs NN_Tensor:$result);
+  let arguments = (ins NN_StoredTensor:$input, DenseI64ArrayAttr:$permutation);
+  let results = (outs NN_StoredTensor:$result);
   let assemblyFormat = "$input $permutation attr-dict `:` functional-type(operands, results)";
   let hasFolder = 1;
 }
@@ -33,8 +33,8 @@ def NN_BroadcastOp : NN_Op<"broadcast"> {
     %r = nn.broadcast %b : (tensor<8xf32>) -> tensor<4x8xf32>
     ```
   }];
-  let arguments = (ins NN_Tensor:$input);
-  let results = (outs NN_Tensor:$result);
+  let arguments = (ins NN_StoredTensor:$input);
+  let results = (outs NN_StoredTensor:$result);
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
   let hasFolder = 1;
@@ -47,17 +47,17 @@ def NN_SliceOp : NN_InferredOp<"slice"> {
     All arrays have one entry per dimension; steps may be negative. Import
     normalises ONNX's ends and negative indices away.
   }];
-  let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$starts,
+  let arguments = (ins NN_StoredTensor:$input, DenseI64ArrayAttr:$starts,
       DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$steps);
-  let results = (outs NN_Tensor:$result);
+  let results = (outs NN_StoredTensor:$result);
   let assemblyFormat = "$input `starts` $starts `sizes` $sizes `steps` $steps attr-dict `:` functional-type(operands, results)";
   let hasFolder = 1;
 }
 
 def NN_ConcatOp : NN_InferredOp<"concat"> {
   let summary = "Joins tensors along a dimension";
-  let arguments = (ins Variadic<NN_Tensor>:$inputs, I64Attr:$dim);
-  let results = (outs NN_Tensor:$result);
+  let arguments = (ins Variadic<NN_StoredTensor>:$inputs, I64Attr:$dim);
+  let results = (outs NN_StoredTensor:$result);
   let assemblyFormat = "$inputs `dim` $dim attr-dict `:` functional-type(operands, results)";
   let hasFolder = 1;
 }
@@ -65,9 +65,9 @@ def NN_ConcatOp : NN_InferredOp<"concat"> {
 def NN_PadOp : NN_InferredOp<"pad"> {
   let summary = "Surrounds a tensor with a constant";
   let description = "`low` and `high` elements of `value` (a scalar tensor) before and after each dimension; neither is negative.";
-  let arguments = (ins NN_Tensor:$input, NN_Tensor:$value,
+  let arguments = (ins NN_StoredTensor:$input, NN_StoredTensor:$value,
       DenseI64ArrayAttr:$low, DenseI64ArrayAttr:$high);
-  let results = (outs NN_Tensor:$result);
+  let results = (outs NN_StoredTensor:$result);
   let assemblyFormat = "$input `,` $value `low` $low `high` $high attr-dict `:` functional-type(operands, results)";
 }
 
@@ -85,9 +85,9 @@ def NN_GatherOp : NN_InferredOp<"gather"> {
     %x = nn.gather %table, %ids dim 0 padding 1 {non_negative} : (tensor<96x32xf32>, tensor<4x8xi64>) -> tensor<4x8x32xf32>
     ```
   }];
-  let arguments = (ins NN_Tensor:$table, NN_IndexTensor:$indices, I64Attr:$dim,
+  let arguments = (ins NN_StoredTensor:$table, NN_IndexTensor:$indices, I64Attr:$dim,
       OptionalAttr<I64Attr>:$padding_index, UnitAttr:$non_negative);
-  let results = (outs NN_Tensor:$result);
+  let results = (outs NN_StoredTensor:$result);
   let assemblyFormat = "$table `,` $indices `dim` $dim (`padding` $padding_index^)? attr-dict `:` functional-type(operands, results)";
   let hasCanonicalizer = 1;
 }
@@ -98,9 +98,9 @@ def NN_GatherNdOp : NN_InferredOp<"gather_nd"> {
     result[b…, i…, s…] = table[b…, indices[b…, i…, :]…, s…] with `batch_dims`
     dimensions b. Index rules as in `nn.gather`.
   }];
-  let arguments = (ins NN_Tensor:$table, NN_IndexTensor:$indices,
+  let arguments = (ins NN_StoredTensor:$table, NN_IndexTensor:$indices,
       DefaultValuedAttr<I64Attr, "0">:$batch_dims);
-  let results = (outs NN_Tensor:$result);
+  let results = (outs NN_StoredTensor:$result);
   let assemblyFormat = "$table `,` $indices attr-dict `:` functional-type(operands, results)";
   let hasCanonicalizer = 1;
 }

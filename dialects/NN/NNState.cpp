@@ -75,6 +75,11 @@ LogicalResult StateOp::verifySymbolUses(SymbolTableCollection &symbols) {
 
 LogicalResult StateOp::verify() {
   auto type = cast<RankedTensorType>(getType());
+  // Files have two in a byte, of which ranks could read no piece.
+  if (isa<Float4E2M1FNType>(type.getElementType()))
+    return emitOpError() << "expected numbers that take whole bytes in files, "
+                            "found "
+                         << type;
   if (std::optional<ArrayRef<int64_t>> logical = getLogical()) {
     auto within = [](auto sizes) {
       auto [size, padded] = sizes;

@@ -60,7 +60,7 @@ def NN_StateOp : Op<NN_Dialect, "state", [Symbol,
     nn.state factor @"power_sgd_q/wte.weight" : tensor<1x32xf32> = dense<0.0>
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_Tensor>:$type,
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<NN_StoredTensor>:$type,
       AnyAttr:$init, OptionalAttr<StrArrayAttr>:$aliases,
       OptionalAttr<ArrayAttr>:$initializers, OptionalAttr<TypeAttr>:$stored,
       OptionalAttr<DenseI64ArrayAttr>:$logical, UnitAttr:$frozen, DefaultValuedAttr<NN_StateRoleAttr, "::accel::nn::StateRole::parameter">:$role,
@@ -112,8 +112,8 @@ def NN_CutOp : NN_InferredOp<"cut", [], NN_InferSame> {
     %c = nn.cut %a from 0 to 1 : tensor<4x8xf32>
     ```
   }];
-  let arguments = (ins NN_Tensor:$input, I64Attr:$from, I64Attr:$to);
-  let results = (outs NN_Tensor:$result);
+  let arguments = (ins NN_StoredTensor:$input, I64Attr:$from, I64Attr:$to);
+  let results = (outs NN_StoredTensor:$result);
   let assemblyFormat = "$input `from` $from `to` $to attr-dict `:` custom<OneType>(type($input), type($result))";
   let hasVerifier = 1;
 }
@@ -144,7 +144,7 @@ def NN_ConstantOp : NN_Op<"constant", [ConstantLike]> {
     ```
   }];
   let arguments = (ins ElementsAttr:$value);
-  let results = (outs NN_Tensor:$result);
+  let results = (outs NN_StoredTensor:$result);
   let assemblyFormat = "attr-dict custom<ConstantValue>($value, type($result))";
   let hasFolder = 1;
   let hasVerifier = 1;

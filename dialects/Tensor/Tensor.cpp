@@ -22,7 +22,9 @@ const rt::NumberFormat &accel::getNumberFormat(Type type) {
               .Case<Float16Type>([](Type) { return &rt::kF16; })
               .Case<BFloat16Type>([](Type) { return &rt::kBF16; })
               .Case<Float8E4M3FNType>([](Type) { return &rt::kF8E4M3FN; })
-              .Case<Float8E5M2Type>([](Type) { return &rt::kF8E5M2; });
+              .Case<Float8E5M2Type>([](Type) { return &rt::kF8E5M2; })
+              .Case<Float8E8M0FNUType>([](Type) { return &rt::kF8E8M0FNU; })
+              .Case<Float4E2M1FNType>([](Type) { return &rt::kF4E2M1FN; });
 }
 
 double accel::roundToType(double value, Type type) {

@@ -45,6 +45,11 @@ LogicalResult autodiff::keepMasterWeights(ModuleOp module,
     if (element.isF32() || element.isF64())
       continue;
     nn::StateOp state = each.state;
+    if (element.getIntOrFloatBitWidth() < 16)
+      return state.emitError()
+             << "expected a parameter of at least 16 bits to train, found "
+             << each.argument.getType()
+             << "; set requires_grad to False before the export";
     for (FlatSymbolRefAttr member : state.getMembers())
       if (failed(widenState(symbols.lookup<nn::StateOp>(member.getAttr()))))
         return failure();

@@ -3,6 +3,7 @@
 #include "OpMaps.h"
 
 #include "Rules.h"
+#include "dialects/NN/Casts.h"
 #include "dialects/NN/NN.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -75,18 +76,6 @@ static OpMap getWholeMap(Operation *op) {
   return map;
 }
 
-/// Whether a cast's result type has every number of its operand's: then it
-/// changes none, and adding before or after it is one sum.
-static bool isExact(Operation *cast) {
-  auto from = dyn_cast<FloatType>(getElementTypeOrSelf(cast->getOperand(0)));
-  auto to = dyn_cast<FloatType>(getElementTypeOrSelf(cast->getResult(0)));
-  if (!from || !to)
-    return false;
-  const llvm::fltSemantics &narrow = from.getFloatSemantics(),
-                           &wide = to.getFloatSemantics();
-  return llvm::APFloatBase::isRepresentableBy(narrow, wide);
-}
-
 static OpMap getElementwiseMap(Operation *op) {
   OpMap map = getWholeMap(op);
   for (size_t dim = 0; dim < map.results[0].size(); ++dim) {
@@ -106,7 +95,7 @@ static OpMap getElementwiseMap(Operation *op) {
     map.linear = {{0}};
   else if (isa<nn::SelectOp>(op))
     map.linear = {{1, 2}};
-  else if (isa<nn::CastOp>(op) && isExact(op))
+  else if (isa<nn::CastOp>(op) && isExact(cast<nn::CastOp>(op)))
     map.linear = {{0}};
   return map;
 }

@@ -3,6 +3,7 @@
 // must give the same numbers whatever is there, unless it is known to be 0.
 
 #include "Follow.h"
+#include "dialects/NN/Casts.h"
 #include "dialects/NN/NN.h"
 #include "mlir/IR/Matchers.h"
 
@@ -33,6 +34,8 @@ static bool makesZeros(Operation *op, ArrayRef<bool> zeros) {
   }
   if (isa<nn::SelectOp>(op))
     return zeros[1] && zeros[2];
+  if (auto cast = dyn_cast<nn::CastOp>(op); cast && !keepsZero(cast))
+    return false;
   return isa<nn::AddOp, nn::SubOp, nn::NegOp, nn::AbsOp, nn::SqrtOp,
              nn::CastOp>(op) &&
          llvm::all_of(zeros, [](bool zero) { return zero; });

@@ -28,6 +28,10 @@ commonTypes(MLIRContext *context) {
           {rt::DType::F32, b.getF32Type()},
           {rt::DType::F16, b.getF16Type()},
           {rt::DType::BF16, b.getBF16Type()},
+          {rt::DType::F8E4M3FN, b.getType<Float8E4M3FNType>()},
+          {rt::DType::F8E5M2, b.getType<Float8E5M2Type>()},
+          {rt::DType::F8E8M0FNU, b.getType<Float8E8M0FNUType>()},
+          {rt::DType::F4E2M1FN, b.getType<Float4E2M1FNType>()},
           {rt::DType::I64, b.getI64Type()},
           {rt::DType::I32, b.getI32Type()},
           {rt::DType::I16, b.getIntegerType(16)},
@@ -40,7 +44,9 @@ LogicalResult evaluate::writeNpy(StringRef path, const Tensor &tensor,
                                  bool asDouble, MLIRContext *context) {
   Builder b(context);
   Type element = tensor.getElementType();
-  if (tensor.isFloat() && (asDouble || element.isBF16()))
+  // NumPy has no others.
+  bool isKnown = element.isF16() || element.isF32() || element.isF64();
+  if (tensor.isFloat() && (asDouble || !isKnown))
     element = asDouble ? Type(b.getF64Type()) : Type(b.getF32Type());
   Tensor written = tensor;
   if (element != tensor.getElementType()) {

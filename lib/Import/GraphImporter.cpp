@@ -33,7 +33,7 @@ bool GraphImporter::isNarrow() {
   auto isNarrowType = [&](int32_t dtype) {
     Type type = elementType(dtype, builder.getContext());
     return isa_and_nonnull<FloatType>(type) &&
-           type.getIntOrFloatBitWidth() < 32;
+           type.getIntOrFloatBitWidth() == 16;
   };
   if (!narrow)
     narrow =

@@ -159,6 +159,14 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
     return emitError(file.location())
            << "element type '" << onnxio::elementTypeName(parameter.dtype)
            << "' of parameter '" << parameter.name << "' is not supported";
+  // What loads a state widens 16 bits, and reads whole bytes.
+  bool isOctet = stored.getIntOrFloatBitWidth() <= 8;
+  if (isa<Float4E2M1FNType>(stored))
+    return emitError(file.location())
+           << "expected a type that takes whole bytes for parameter '"
+           << parameter.name << "', found '"
+           << onnxio::elementTypeName(parameter.dtype)
+           << "'; in what is no parameter (a constant) it is read";
   Type element = computeType(stored, options.f64);
   auto type = RankedTensorType::get(parameter.shape, element);
   SmallVector<Attribute> initializers;
@@ -195,7 +203,7 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
         llvm::any_of(parameter.steps, [](const onnxio::ParameterStep &step) {
           return step.kind != onnxio::ParameterStep::Reshape;
         });
-    if (payload.byReference && !isComputed) {
+    if (payload.byReference && !isComputed && (stored == element || !isOctet)) {
       std::optional<uint64_t> hash;
       if (options.hashWeights || !payload.isExternal)
         hash = onnxio::hashBytes(file.values(*tensor));

@@ -20,6 +20,14 @@ Type import::elementType(int32_t dataType, MLIRContext *context) {
     return Float16Type::get(context);
   case TensorProto::BFLOAT16:
     return BFloat16Type::get(context);
+  case TensorProto::FLOAT8E4M3FN:
+    return Float8E4M3FNType::get(context);
+  case TensorProto::FLOAT8E5M2:
+    return Float8E5M2Type::get(context);
+  case TensorProto::FLOAT8E8M0:
+    return Float8E8M0FNUType::get(context);
+  case TensorProto::FLOAT4E2M1:
+    return Float4E2M1FNType::get(context);
   case TensorProto::INT64:
     return IntegerType::get(context, 64);
   case TensorProto::INT32:
@@ -76,6 +84,11 @@ DenseElementsAttr import::tensorValue(const onnxio::OnnxFile &file,
     SmallVector<bool> bits(
         llvm::map_range(data, [](char byte) { return byte != 0; }));
     value = DenseElementsAttr::get(type, bits);
+  } else if (isa<Float4E2M1FNType>(element)) { // two in a byte, the low first
+    std::vector<char> codes(type.getNumElements());
+    for (auto [index, code] : llvm::enumerate(codes))
+      code = static_cast<char>(data[index / 2] >> (index % 2 * 4) & 15);
+    value = DenseElementsAttr::getFromRawBuffer(type, codes);
   } else {
     value = DenseElementsAttr::getFromRawBuffer(type, data);
   }

@@ -16,12 +16,14 @@ namespace accel::precision {
 using autodiff::NNBuilder;
 
 /// Whether the cast has fewer bits and a smaller range than what it casts.
+/// Exponents that are shared (f8E8M0FNU) are bounded by what they are made of,
+/// and of NVFP4's elements their blocks' scales are measured.
 static bool isMeasured(nn::CastOp cast) {
   auto to = dyn_cast<FloatType>(getElementTypeOrSelf(cast.getType()));
   auto from =
       dyn_cast<FloatType>(getElementTypeOrSelf(cast.getInput().getType()));
   return to && from && to.getWidth() < from.getWidth() &&
-         (to.isF16() || to.getWidth() == 8);
+         (to.isF16() || isa<Float8E4M3FNType, Float8E5M2Type>(to));
 }
 
 /// The first product of a layer, else the first op, that computes with a value,

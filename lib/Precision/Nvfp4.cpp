@@ -6,6 +6,7 @@
 
 #include "Nvfp4.h"
 #include "Quantize.h"
+#include "dialects/Tensor/Tensor.h"
 
 #include <array>
 #include <cfloat>
@@ -16,7 +17,11 @@ using namespace accel::precision;
 using autodiff::NNBuilder;
 
 /// The largest number of E2M1, and the largest of all: with a block's scale.
-static constexpr double kLargest = 6, kLargestScaled = 6 * 448;
+static const double kLargest = rt::decodeNumber(rt::kF4E2M1FN,
+                                                rt::kF4E2M1FN.largest()),
+                    kLargestScaled =
+                        kLargest * rt::decodeNumber(rt::kF8E4M3FN,
+                                                    rt::kF8E4M3FN.largest());
 
 /// Of the rotation of 16 numbers, by which a pattern of data cannot meet one of
 /// the matrix. Fixed, so that both operands have the same.
@@ -29,8 +34,9 @@ static Value clamp(const NNBuilder &build, Value value, double bound) {
       build.splat(bound, value));
 }
 
-Value precision::roundToE2M1(const NNBuilder &build, Value value,
-                             Value uniform) {
+/// One of the two numbers of E2M1 next to a value, by chance, so that the mean
+/// is the value; beyond the largest the largest.
+static Value chooseE2M1(const NNBuilder &build, Value value, Value uniform) {
   Value bounded = clamp(build, value, kLargest);
   // Numbers from one power of two to the next are half of it apart, and those
   // below 1 as those above. Both ends of the interval are multiples of the
@@ -41,8 +47,6 @@ Value precision::roundToE2M1(const NNBuilder &build, Value value,
                                         build.splat(1, bounded)),
                   0.5);
   Value steps = build.div(bounded, step);
-  if (!uniform)
-    return build.mul(build.make<nn::RoundOp>(steps), step);
   // Not floor(steps + uniform), whose sum would be rounded up to the next
   // integer: the difference from the floor is exact.
   Value below = build.make<nn::FloorOp>(steps);
@@ -53,6 +57,17 @@ Value precision::roundToE2M1(const NNBuilder &build, Value value,
   Value chosen = build.add(
       below, build.select(isUp, build.splat(1, below), build.splat(0, below)));
   return build.mul(chosen, step);
+}
+
+Value precision::roundToE2M1(const NNBuilder &build, Value value,
+                             Value uniform) {
+  RankedTensorType type = NNBuilder::typeOf(value);
+  if (uniform)
+    value = chooseE2M1(build, value, uniform);
+  Value codes = build.make<nn::CastOp>(
+      type.clone(Float4E2M1FNType::get(build.builder.getContext())), value,
+      /*saturate=*/true);
+  return build.cast(codes, type.getElementType());
 }
 
 /// [16, 16]: signs, then Sylvester's matrix, over 4. Its product with its

@@ -19,9 +19,10 @@ struct Nvfp4Operand {
   mlir::Value amax;
 };
 
-/// Rounds to E2M1 (0, 0.5, 1, 1.5, 2, 3, 4 and 6, with signs): to the nearest,
-/// ties to even; with `uniform`, numbers in [0, 1) of its shape, to one of the
-/// two next to it, so that the mean is the number. Beyond 6 is 6, NaN stays.
+/// Rounds to f4E2M1FN and back (0, 0.5, 1, 1.5, 2, 3, 4 and 6, with signs): to
+/// the nearest, ties to even; with `uniform`, numbers in [0, 1) of its shape,
+/// to one of the two next to it, so that the mean is the number. Beyond 6 is 6.
+/// NaN is 0: it is in the amax of the tensor, by which all is multiplied.
 mlir::Value roundToE2M1(const autodiff::NNBuilder &build, mlir::Value value,
                         mlir::Value uniform = {});
 

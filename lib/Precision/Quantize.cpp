@@ -82,9 +82,11 @@ static Value buildSharedExponent(const NNBuilder &build, Value amax,
   Value below = build.make<nn::FloorPower2Op>(ratio);
   Value isPower = build.compare(nn::ComparePredicate::eq, below, ratio);
   Value power = build.select(isPower, below, build.scale(below, 2));
-  Value bounded = build.make<nn::MinOp>(
-      build.make<nn::MaxOp>(power, build.splat(0x1p-127, power)),
-      build.splat(0x1p127, power));
+  Value code = build.make<nn::CastOp>(
+      NNBuilder::typeOf(power).clone(
+          Float8E8M0FNUType::get(build.builder.getContext())),
+      power, /*saturate=*/true);
+  Value bounded = build.cast(code, NNBuilder::typeOf(power).getElementType());
   return build.div(build.splat(1, bounded), bounded);
 }
 

@@ -1,5 +1,5 @@
 """Casts between formats, by compiled kernels and by the evaluator, beside ml_dtypes: of all codes
-of 8 and 16 bits, of ten million f32 and a million f64 of all magnitudes; with and without
+of 4, 8 and 16 bits, of ten million f32 and a million f64 of all magnitudes; with and without
 saturation. ml_dtypes rounds f64 twice, by way of f32: those are held against the nearest of all
 numbers of the format. Needs the tools, whose folder ACC_BIN names."""
 import unittest
@@ -10,13 +10,14 @@ import numpy as np
 from training import WITHOUT_TOOLS, TrainCase
 
 NARROW = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn,
-          "f8E5M2": ml_dtypes.float8_e5m2}
+          "f8E5M2": ml_dtypes.float8_e5m2, "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+          "f4E2M1FN": ml_dtypes.float4_e2m1fn}
 WIDE = {"f32": np.float32, "f64": np.float64}
 
 
 def all_codes(dtype):
-    codes = np.arange(2 ** (8 * np.dtype(dtype).itemsize), dtype=f"u{np.dtype(dtype).itemsize}")
-    return codes.view(dtype)
+    bits = 4 if dtype == NARROW["f4E2M1FN"] else 8 * np.dtype(dtype).itemsize
+    return np.arange(2 ** bits, dtype=f"u{np.dtype(dtype).itemsize}").view(dtype)
 
 
 def drawn(dtype, count):
@@ -33,8 +34,18 @@ def drawn(dtype, count):
                            np.nextafter(near, dtype(-np.inf))])
 
 
+def nearest_power(values):
+    """The nearest power of two from 2^-127 to 2^127, of two the larger; of all else NaN."""
+    fraction, exponent = np.frexp(values)
+    power = np.ldexp(1.0, np.where(fraction < 0.75, exponent - 1, exponent))
+    power = np.where((values > 0) & np.isfinite(values), np.maximum(power, 2.0 ** -127), np.nan)
+    return np.where(power > 2.0 ** 127, np.nan, power).astype(np.float32)
+
+
 def nearest(values, dtype):
     """f64 rounded once: the nearest of all numbers, of two the one whose code is even."""
+    if dtype == NARROW["f8E8M0FNU"]:
+        return nearest_power(values)
     numbers = all_codes(dtype).astype(np.float64)
     finite, codes = np.unique(np.abs(numbers[np.isfinite(numbers)]), return_index=True)
     top = finite[-1] + (finite[-1] - finite[-2]) / 2
@@ -90,10 +101,19 @@ class Formats(TrainCase):
                     largest = np.float64(ml_dtypes.finfo(dtype).max)
                     wide = values.astype(np.float64 if source == "f64" else np.float32)
                     given = np.where(np.isnan(wide), wide, np.clip(wide, -largest, largest))
+                    if target == "f8E8M0FNU":  # has no zero
+                        given = np.where(given == 0, wide.dtype.type(2.0 ** -127), given)
+                narrow = given.astype(np.float32)  # has all numbers but f64's
                 expected = (nearest(given, dtype) if source == "f64"
-                            else given.astype(dtype).astype(np.float32))
+                            else narrow.astype(dtype).astype(np.float32))
+                if target == "f8E8M0FNU" and source != "f64":
+                    # Above the least power ml_dtypes rounds up what is below the middle, too.
+                    isLeast = (narrow > 2.0 ** -127) & (narrow < 1.5 * 2.0 ** -127)
+                    expected = np.where(isLeast, np.float32(2.0 ** -127), expected)
             same = (found.view(np.uint32) == expected.view(np.uint32)) | (
                 np.isnan(found) & np.isnan(expected))
+            if target == "f4E2M1FN":  # has no NaN: ml_dtypes has a zero, whose sign says nothing
+                same |= np.isnan(values.astype(np.float64)) & (found == 0)
             wrong = np.flatnonzero(~same)
             self.assertEqual(len(wrong), 0,
                              [(values[i], found[i], expected[i]) for i in wrong[:5]])

@@ -247,13 +247,6 @@ Json writeSection(const Section &section) {
           {"hash", section.hash}};
 }
 
-std::optional<DType> dtypeFromSafetensorsName(const std::string &name) {
-  for (int i = 0; i <= static_cast<int>(DType::F8E5M2); ++i)
-    if (name == dtypeSafetensorsName(static_cast<DType>(i)))
-      return static_cast<DType>(i);
-  return std::nullopt;
-}
-
 constexpr const char *kSectionKey = "section:";
 
 /// What a section's entry looks like to JsonReader.
@@ -280,7 +273,7 @@ Status readSection(const std::string &key, const Json &json, Section &section) {
   if (status.ok())
     describe(reader, entry);
   reader.finish();
-  std::optional<DType> dtype = dtypeFromSafetensorsName(entry.dtype);
+  std::optional<DType> dtype = dtypeOfSection(entry.dtype);
   if (status.ok() && (!dtype || entry.offsets.size() != 2 ||
                       entry.offsets[0] > entry.offsets[1]))
     status = Status::error("expected an element type and two offsets");

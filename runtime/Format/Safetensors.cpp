@@ -17,13 +17,6 @@ using Json = format::LinearJson;
 /// As the format's own reader: longer headers are refused.
 constexpr uint64_t kMaxHeader = 100000000;
 
-std::optional<DType> dtypeFromSafetensors(const std::string &name) {
-  for (int i = 0; i <= static_cast<int>(DType::F8E5M2); ++i)
-    if (name == dtypeSafetensorsName(static_cast<DType>(i)))
-      return static_cast<DType>(i);
-  return std::nullopt;
-}
-
 /// Fills an entry from its JSON object; false if it is not what the format
 /// says.
 bool readEntry(const Json &json, uint64_t payload, SafetensorsEntry &entry) {
@@ -117,6 +110,15 @@ Status readSafetensorsHeader(std::string_view text, uint64_t payload,
       continue;
     SafetensorsEntry entry;
     entry.name = name;
+    // Numbers that share bytes are no tensor that commands can read.
+    if (value.is_object() && value.contains("dtype") &&
+        value["dtype"].is_string())
+      for (const char *packed : {"F4", "F6_E2M3", "F6_E3M2"})
+        if (value["dtype"].get<std::string>() == packed)
+          return Status::error(
+              "expected a type whose numbers take whole bytes for " +
+              inQuotes(name) + ", found " + packed +
+              "; numbers of four bits are read from files of ONNX");
     if (!readEntry(value, payload, entry))
       return Status::error("expected a type, a shape and a range of the file "
                            "for " +

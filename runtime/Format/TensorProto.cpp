@@ -43,6 +43,10 @@ std::optional<DType> fromOnnxType(uint64_t type) {
     return DType::F8E4M3FN;
   case 19:
     return DType::F8E5M2;
+  case 23:
+    return DType::F4E2M1FN;
+  case 24:
+    return DType::F8E8M0FNU;
   default:
     return std::nullopt;
   }
@@ -211,6 +215,14 @@ std::vector<char> typedBytes(const Message &message, DType dtype) {
   return bytes;
 }
 
+/// Of two numbers in a byte the first has the low bits.
+std::vector<char> unpackNibbles(const char *packed, uint64_t count) {
+  std::vector<char> bytes(count);
+  for (uint64_t i = 0; i < count; ++i)
+    bytes[i] = static_cast<char>(packed[i / 2] >> (i % 2 * 4) & 15);
+  return bytes;
+}
+
 } // namespace
 
 Status readTensorProto(std::string_view file, TensorHeader &header,
@@ -226,19 +238,26 @@ Status readTensorProto(std::string_view file, TensorHeader &header,
   std::optional<uint64_t> bytes = tensorBytes(*dtype, message.dims);
   if (!bytes)
     return Status::error("expected a shape that its bytes can fill");
-  uint64_t found = message.rawBytes;
+  bool isPacked = *dtype == DType::F4E2M1FN;
+  uint64_t found = message.rawBytes,
+           expected = isPacked ? (*bytes + 1) / 2 : *bytes;
   if (!message.raw) {
     typed = typedBytes(message, *dtype);
     found = typed->size();
   }
-  if (found != *bytes)
-    return Status::error("expected " + std::to_string(*bytes) +
+  if (found != expected)
+    return Status::error("expected " + std::to_string(expected) +
                          " bytes of elements, found " + std::to_string(found));
+  if (isPacked)
+    typed =
+        unpackNibbles(message.raw ? reinterpret_cast<const char *>(message.raw)
+                                  : typed->data(),
+                      *bytes);
   header.name = message.name;
   header.dtype = *dtype;
   header.shape = message.dims;
   header.strides = rowMajorStrides(header.shape);
-  header.offset = message.raw ? static_cast<uint64_t>(message.raw - begin) : 0;
+  header.offset = typed ? 0 : static_cast<uint64_t>(message.raw - begin);
   return Status();
 }
 

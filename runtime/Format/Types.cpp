@@ -15,15 +15,23 @@ struct DTypeRow {
   int64_t bytes;
 };
 // In the order of DType.
-constexpr DTypeRow kDTypes[] = {
-    {"i1", "BOOL", 1},       {"i8", "I8", 1},
-    {"i16", "I16", 2},       {"i32", "I32", 4},
-    {"i64", "I64", 8},       {"ui8", "U8", 1},
-    {"ui16", "U16", 2},      {"ui32", "U32", 4},
-    {"ui64", "U64", 8},      {"f16", "F16", 2},
-    {"bf16", "BF16", 2},     {"f32", "F32", 4},
-    {"f64", "F64", 8},       {"f8E4M3FN", "F8_E4M3", 1},
-    {"f8E5M2", "F8_E5M2", 1}};
+constexpr DTypeRow kDTypes[] = {{"i1", "BOOL", 1},
+                                {"i8", "I8", 1},
+                                {"i16", "I16", 2},
+                                {"i32", "I32", 4},
+                                {"i64", "I64", 8},
+                                {"ui8", "U8", 1},
+                                {"ui16", "U16", 2},
+                                {"ui32", "U32", 4},
+                                {"ui64", "U64", 8},
+                                {"f16", "F16", 2},
+                                {"bf16", "BF16", 2},
+                                {"f32", "F32", 4},
+                                {"f64", "F64", 8},
+                                {"f8E4M3FN", "F8_E4M3", 1},
+                                {"f8E5M2", "F8_E5M2", 1},
+                                {"f8E8M0FNU", "F8_E8M0", 1},
+                                {"f4E2M1FN", "F4_E2M1_BYTES", 1}};
 } // namespace
 
 const char *dtypeName(DType dtype) {
@@ -43,6 +51,18 @@ std::optional<DType> dtypeFromName(const std::string &name) {
     if (name == kDTypes[i].name)
       return static_cast<DType>(i);
   return std::nullopt;
+}
+
+std::optional<DType> dtypeOfSection(const std::string &name) {
+  for (size_t i = 0; i < std::size(kDTypes); ++i)
+    if (name == kDTypes[i].safetensors)
+      return static_cast<DType>(i);
+  return std::nullopt;
+}
+
+std::optional<DType> dtypeFromSafetensors(const std::string &name) {
+  std::optional<DType> dtype = dtypeOfSection(name);
+  return dtype == DType::F4E2M1FN ? std::nullopt : dtype;
 }
 
 const char *commandKind(const Command &command) {

@@ -42,3 +42,14 @@ func.func @octets(%x: tensor<2x3xf8E5M2>, %w: tensor<3x4xf8E4M3FN>) -> tensor<f3
   %y = nn.reduce sum %p dims [0, 1] : (tensor<2x4xf32>) -> tensor<f32>
   return %y : tensor<f32>
 }
+
+// -----
+
+nn.state @w : tensor<2xf32> = dense<1.0>
+func.func @codes(%w: tensor<2xf32> {nn.state = @w}) -> tensor<f32> {
+  %c = nn.cast %w {saturate} : (tensor<2xf32>) -> tensor<2xf4E2M1FN>
+  // expected-error @below {{'nn.cast' op has no gradient: expected types that gradients are computed in, found 'tensor<2xf4E2M1FN>'; detach what it casts in the model}}
+  %b = nn.cast %c : (tensor<2xf4E2M1FN>) -> tensor<2xf32>
+  %y = nn.reduce sum %b dims [0] : (tensor<2xf32>) -> tensor<f32>
+  return %y : tensor<f32>
+}

@@ -38,6 +38,7 @@ constexpr AttributeRow kAttributes[] = {
     {"perm", AttributeProto::INTS, "Transpose "},
     {"to", AttributeProto::INT, "Cast "},
     {"saturate", AttributeProto::INT, "Cast CastLike "},
+    {"round_mode", AttributeProto::STRING, "Cast CastLike "},
     {"allowzero", AttributeProto::INT, "Reshape "},
     {"alpha", AttributeProto::FLOAT, "Gemm HardSigmoid LeakyRelu "},
     {"beta", AttributeProto::FLOAT, "Gemm HardSigmoid "},
@@ -85,7 +86,7 @@ constexpr AttributeRow kAttributes[] = {
 
 constexpr const char *kStrings[] = {
     "mean", "sum",  "none",     "tanh", "constant", "reflect", "edge",
-    "wrap", "both", "backward", "",     "\xc3\xa9", "x"};
+    "wrap", "both", "backward", "",     "\xc3\xa9", "x",       "nearest"};
 constexpr float kFloats[] = {0,
                              1,
                              -1,

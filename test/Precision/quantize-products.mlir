@@ -87,6 +87,7 @@
 // The last of its blocks is smaller where 32 elements do not divide what is summed over.
 // BLOCKS: nn.pad %{{.*}} : (tensor<4x16xf32>, tensor<f32>) -> tensor<4x32xf32>
 // BLOCKS: nn.reshape %{{.*}} : (tensor<4x32xf32>) -> tensor<4x1x32xf32>
+// BLOCKS: nn.cast %{{.*}} {saturate} : (tensor<4x1xf32>) -> tensor<4x1xf8E8M0FNU>
 // BLOCKS: nn.cast %{{.*}} {saturate} : (tensor<4x1x32xf32>) -> tensor<4x1x32xf8E4M3FN>
 // BLOCKS: nn.slice
 
@@ -94,15 +95,16 @@
 // NVFP4: nn.reshape %{{.*}} : (tensor<4x16xf32>) -> tensor<4x1x16xf32>
 // NVFP4: nn.constant dense<2.688000e+03>
 // NVFP4: nn.cast %{{.*}} {saturate} : (tensor<4x1xf32>) -> tensor<4x1xf8E4M3FN>
-// NVFP4: %[[POWER:.*]] = nn.floor_power2
-// NVFP4: nn.max %[[POWER]]
-// NVFP4: nn.round
+// NVFP4: nn.cast %{{.*}} {saturate} : (tensor<4x1x16xf32>) -> tensor<4x1x16xf4E2M1FN>
 // NVFP4: nn.cast %{{.*}} {saturate} : (tensor<2x1xf32>) -> tensor<2x1xf8E4M3FN>
 // NVFP4: nn.matmul {{.*}}fprop>, nn.reason = "fp8 nvfp4: E2M1
 // The gradient is rounded by chance.
 // NVFP4: nn.random_uniform {{.*}} -> tensor<4x32xf32>
+// NVFP4: %[[POWER:.*]] = nn.floor_power2
+// NVFP4: nn.max %[[POWER]]
 // NVFP4: nn.floor %
 // NVFP4: nn.compare lt
+// NVFP4: nn.cast %{{.*}} {saturate} : ({{.*}}) -> {{.*}}f4E2M1FN>
 // NVFP4: nn.matmul {{.*}}dgrad>
 // What is summed over is filled up and rotated, of both operands.
 // NVFP4: nn.random_uniform {{.*}} -> tensor<4x32xf32>

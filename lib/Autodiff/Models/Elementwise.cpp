@@ -178,6 +178,13 @@ struct Cast : GradientModel<Cast, nn::CastOp> {
       out.push_back(Value());
       return success();
     }
+    for (Value value : {input, Value(op.getResult())})
+      if (isa<Float8E8M0FNUType, Float4E2M1FNType>(
+              typeOf(value).getElementType()))
+        return op.emitOpError()
+               << "has no gradient: expected types that gradients are computed "
+                  "in, found "
+               << typeOf(value) << "; detach what it casts in the model";
     out.push_back(e.cast(g, typeOf(input).getElementType()));
     // What mixed precision says of a cast it says of the cast back.
     auto back = out.back().getDefiningOp<nn::CastOp>();

@@ -264,13 +264,11 @@ struct Cast : EvaluateModel<Cast, nn::CastOp> {
     Tensor result = makeResult(op);
     Type type = result.getElementType();
     if (input.isFloat() && result.isFloat()) {
-      double most = std::numeric_limits<double>::infinity();
-      if (cast<nn::CastOp>(op).getSaturate())
-        most = rt::decodeNumber(getNumberFormat(type),
-                                getNumberFormat(type).largest());
+      const rt::NumberFormat &format = getNumberFormat(type);
+      bool saturates = cast<nn::CastOp>(op).getSaturate();
       llvm::transform(input.floats(), result.mutableFloats().begin(),
-                      [&](double x) { // NaN stays
-                        return x > most ? most : x < -most ? -most : x;
+                      [&](double x) {
+                        return saturates ? rt::saturateNumber(format, x) : x;
                       });
     } else if (input.isFloat())
       llvm::transform(input.floats(), result.mutableInts().begin(),

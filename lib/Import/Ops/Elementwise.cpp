@@ -185,14 +185,57 @@ static LogicalResult importWhere(Importer &n) {
   return n.finish(n.select(n.operand(0), n.operand(1), n.operand(2)));
 }
 
+/// The power of two next to a positive number, away from zero or towards it.
+static Value roundToPower(Importer &n, Value x, bool isUp) {
+  if (!Importer::element(x).isF64())
+    x = n.cast(x, n.graph.builder.getF32Type());
+  Value below = n.create<nn::FloorPower2Op>(x);
+  if (!isUp)
+    return below;
+  Value isPower = n.compare(nn::ComparePredicate::eq, below, x);
+  Value two = n.splat(Importer::shape(x), Importer::element(x), 2);
+  return n.select(isPower, below, n.create<nn::MulOp>({below, two}));
+}
+
+/// To a float of 8 bits or less, as the node's attributes say.
+static Value castToCode(Importer &n, Value x, Type type) {
+  bool saturates = n.intAttr("saturate", 1) != 0;
+  std::string mode = n.stringAttr("round_mode", "up");
+  if (!Importer::isFloat(x))
+    x = n.cast(x, n.graph.builder.getF32Type());
+  if (isa<Float8E8M0FNUType>(type) && mode != "nearest") {
+    if (mode != "up" && mode != "down") {
+      n.error() << "expected up, down or nearest as 'round_mode', found '"
+                << mode << "'";
+      return nullptr;
+    }
+    x = roundToPower(n, x, mode == "up");
+  }
+  if (!x || Importer::element(x) == type)
+    return x;
+  SmallVector<NamedAttribute> attributes;
+  if (saturates)
+    attributes.push_back(n.unit("saturate"));
+  return n.create<nn::CastOp>(x, attributes,
+                              RankedTensorType::get(Importer::shape(x), type));
+}
+
+static bool isCode(Type type) {
+  return isa<FloatType>(type) && type.getIntOrFloatBitWidth() <= 8;
+}
+
 static LogicalResult importCast(Importer &n) {
   int64_t to = n.intAttr("to", 0);
-  n.ignoreAttr("saturate"); // of fp8 only, which elementType refuses
   Type type = elementType(to, n.loc.getContext());
   if (!type)
     return n.error() << "element type #" << to << " is not supported";
   Type computed = computeType(type, n.graph.options.f64);
   Value x = n.operand(0);
+  if (isCode(type))
+    return n.finish(n.cast(castToCode(n, x, type), computed));
+  // Of codes alone.
+  n.ignoreAttr("saturate");
+  n.ignoreAttr("round_mode");
   // A model in f32 that rounds to a narrower type means to round: PyTorch does
   // so in float64 as well. What a narrow model says of its own type is no more
   // than that.
@@ -202,8 +245,12 @@ static LogicalResult importCast(Importer &n) {
 }
 
 static LogicalResult importCastLike(Importer &n) {
+  Type type = Importer::element(n.operand(1));
+  if (isCode(type))
+    return n.finish(castToCode(n, n.operand(0), type));
   n.ignoreAttr("saturate");
-  return n.finish(n.cast(n.operand(0), Importer::element(n.operand(1))));
+  n.ignoreAttr("round_mode");
+  return n.finish(n.cast(n.operand(0), type));
 }
 
 ArrayRef<OpRow> accel::import::elementwiseOps() {

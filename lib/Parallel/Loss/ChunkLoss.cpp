@@ -5,6 +5,7 @@
 #include "dialects/Dist/LossChunks.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/Interfaces/ShardingRule.h"
+#include "dialects/NN/Casts.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -64,10 +65,7 @@ private:
     if (rows.places.contains(op->getResult(0)) || !op->hasOneUse())
       return op;
     auto cast = dyn_cast<nn::CastOp>(*op->user_begin());
-    auto from = dyn_cast<FloatType>(getElementTypeOrSelf(op->getResult(0)));
-    auto to = cast ? dyn_cast<FloatType>(getElementTypeOrSelf(cast.getResult()))
-                   : FloatType();
-    return from && to && from.getWidth() < to.getWidth() ? cast : op;
+    return cast && isExact(cast) ? cast : op;
   }
 
   /// An op on a chunk's operands, with a result of `type`.

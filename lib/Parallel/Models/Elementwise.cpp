@@ -4,6 +4,7 @@
 #include "Group.h"
 #include "Zeros.h"
 #include "dialects/Interfaces/ShardingRule.h"
+#include "dialects/NN/Casts.h"
 #include "dialects/NN/NN.h"
 
 using namespace mlir;
@@ -67,9 +68,7 @@ struct SelectRule
 struct CastRule : ShardingRuleOpInterface::ExternalModel<CastRule, nn::CastOp> {
   ShardingRule getShardingRule(Operation *op) const {
     ShardingRule rule = ElementwiseRule<nn::CastOp>().getShardingRule(op);
-    auto from = dyn_cast<FloatType>(getElementTypeOrSelf(op->getOperand(0)));
-    auto to = dyn_cast<FloatType>(getElementTypeOrSelf(op->getResult(0)));
-    if (from && to && from.getWidth() < to.getWidth())
+    if (isExact(cast<nn::CastOp>(op)))
       rule.linearGroups.push_back({0});
     return rule;
   }

@@ -4,6 +4,7 @@
 #include "GradientOps.h"
 #include "SharingAxes.h"
 #include "dialects/Interfaces/ShardingRule.h"
+#include "dialects/NN/Casts.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Parallel/Passes.h"
 #include "lib/Parallel/Strategy/TensorAxes.h"
@@ -120,6 +121,8 @@ static bool isZeroBehind(Value value) {
   Operation *op = value.getDefiningOp();
   if (isa_and_nonnull<nn::GradientOp>(op))
     return true;
+  if (auto cast = dyn_cast_or_null<nn::CastOp>(op); cast && !keepsZero(cast))
+    return false;
   return isa_and_nonnull<nn::MulOp, nn::CastOp, nn::ReduceOp>(op) &&
          llvm::all_of(op->getOperands(), isZeroBehind);
 }

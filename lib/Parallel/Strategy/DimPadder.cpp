@@ -4,6 +4,7 @@
 
 #include "DimPadder.h"
 #include "ChooseDims.h"
+#include "dialects/NN/Casts.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Parallel/Models/ClassRows.h"
 #include "mlir/IR/Matchers.h"
@@ -176,9 +177,9 @@ void DimPadder::padOp(Operation *op) {
   // Of other dimensions it takes what it did.
   if (auto slice = dyn_cast<nn::SliceOp>(op))
     slice.setSizes(slice.getType().getShape());
-  bool keepsZeros =
-      isa<dist::ConstraintOp, nn::GradientOp, nn::CutOp, nn::TransposeOp,
-          nn::ReshapeOp, nn::CastOp, nn::SliceOp>(op);
+  bool keepsZeros = isa<dist::ConstraintOp, nn::GradientOp, nn::CutOp,
+                        nn::TransposeOp, nn::ReshapeOp, nn::SliceOp>(op) ||
+                    (isa<nn::CastOp>(op) && keepsZero(cast<nn::CastOp>(op)));
   if (keepsZeros && zeros.contains(op->getOperand(0)))
     zeros.insert(op->getResult(0));
 }

@@ -34,8 +34,9 @@ struct Bits {
   Value right(Value x, int by) const {
     return arith::ShRUIOp::create(b, x, number(uint32_t(by)));
   }
-  Value isAbove(Value x, uint32_t y) const {
-    return arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, x, number(y));
+  Value isAbove(Value x, uint32_t y) const { return isAbove(x, number(y)); }
+  Value isAbove(Value x, Value y) const {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, x, y);
   }
   Value select(Value condition, Value x, Value y) const {
     return arith::SelectOp::create(b, condition, x, y);
@@ -45,8 +46,10 @@ struct Bits {
 
 Type accel::getNarrowStorage(ImplicitLocOpBuilder &b, Type element) {
   // bf16, too, is converted with integers: not every CPU has instructions.
-  return element.isF16() ? element
-                         : b.getIntegerType(element.getIntOrFloatBitWidth());
+  // A number of four bits takes a byte, as `getElementBytes` counts it.
+  return element.isF16()
+             ? element
+             : b.getIntegerType(getNumberFormat(element).bytes() * 8);
 }
 
 Value accel::emitWiden(ImplicitLocOpBuilder &b, Value stored, Type element) {
@@ -56,6 +59,11 @@ Value accel::emitWiden(ImplicitLocOpBuilder &b, Value stored, Type element) {
   const int shift = 23 - format.fractionBits;
   Bits bits{b};
   Value code = arith::ExtUIOp::create(b, b.getI32Type(), stored);
+  if (!format.hasZero) // powers of two, of which f32 has the least subnormal
+    return bits.toFloat(bits.select(
+        bits.isAbove(code, uint32_t(format.largest())), bits.number(0x7FC00000),
+        bits.select(bits.isAbove(code, 0), bits.left(code, shift),
+                    bits.number(1u << (shift - 1)))));
   if (format.exponentBits == 8)
     return bits.toFloat(bits.left(code, shift));
   Value magnitude = bits.andOf(code, uint32_t(format.allOnes()));
@@ -90,6 +98,19 @@ Value accel::emitNarrow(ImplicitLocOpBuilder &b, Value value, Type element) {
     return bits.right(bits.add(bits.add(x, odd), (1u << (shift - 1)) - 1),
                       shift);
   };
+  if (!format.hasZero) {
+    // A tie goes to the larger power. What is below the least one of normal
+    // numbers is 2^-127, or nearer to 2^-126; zero and negatives are beyond.
+    Value code =
+        bits.select(bits.isAbove(all, 0x7FFFFF),
+                    bits.right(bits.add(all, 1u << (shift - 1)), shift),
+                    bits.right(bits.add(all, 1u << (shift - 2)), shift));
+    Value isNumber = bits.isAbove(bits.number(0x7F800000), all);
+    isNumber = arith::AndIOp::create(b, isNumber, bits.isAbove(all, 0));
+    return arith::TruncIOp::create(
+        b, storage,
+        bits.select(isNumber, code, bits.number(uint32_t(format.nan()))));
+  }
   if (format.exponentBits == 8) {
     // The sign takes part, and what is rounded up past the largest is infinity.
     Value nan =

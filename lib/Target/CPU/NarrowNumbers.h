@@ -10,15 +10,15 @@ namespace accel {
 
 /// How an element of a float narrower than f32 lies in memory: as f16, for
 /// which every processor that kernels are made for has instructions, or as an
-/// integer of its width.
+/// integer of its width, of whole bytes.
 mlir::Type getNarrowStorage(mlir::ImplicitLocOpBuilder &b, mlir::Type element);
 
 /// The f32 of a stored element.
 mlir::Value emitWiden(mlir::ImplicitLocOpBuilder &b, mlir::Value stored,
                       mlir::Type element);
 
-/// The element nearest to an f32, ties to even; beyond the largest infinity, or
-/// NaN in a format without.
+/// The element nearest to an f32, ties to even; beyond the largest infinity,
+/// NaN in a format without, the largest in one without either.
 mlir::Value emitNarrow(mlir::ImplicitLocOpBuilder &b, mlir::Value value,
                        mlir::Type element);
 

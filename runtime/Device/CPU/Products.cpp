@@ -86,8 +86,10 @@ Status checkShapes(const GemmCommand &command) {
       (command.bias && command.bias->shape != std::vector<int64_t>{c.back()}))
     return Status::error("expected operands whose shapes agree");
   // What the library is not told: it takes them to be so.
-  bool hasOctets =
-      command.a.dtype >= DType::F8E4M3FN && command.b.dtype >= DType::F8E4M3FN;
+  auto isOctet = [](DType dtype) {
+    return dtype == DType::F8E4M3FN || dtype == DType::F8E5M2;
+  };
+  bool hasOctets = isOctet(command.a.dtype) && isOctet(command.b.dtype);
   if ((command.b.dtype != command.a.dtype && !hasOctets) ||
       (command.bias && command.bias->dtype != command.c.dtype))
     return Status::error("expected operands of one element type");

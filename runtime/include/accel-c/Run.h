@@ -93,7 +93,9 @@ typedef enum AccelType { /* as numbered in accel-rt/TensorFormat.h */
                          ACCEL_F32,
                          ACCEL_F64,
                          ACCEL_F8E4M3FN,
-                         ACCEL_F8E5M2
+                         ACCEL_F8E5M2,
+                         ACCEL_F8E8M0FNU,
+                         ACCEL_F4E2M1FN
 } AccelType;
 
 typedef enum AccelTensorKind {

@@ -44,14 +44,15 @@ struct NumberFormat {
     return (uint64_t(1) << magnitudeBits()) - 1;
   }
   /// Codes of magnitudes: of infinity, requires that there is one; of a quiet
-  /// NaN, of the largest finite number.
+  /// NaN, or of zero in a format without; of the largest finite number.
   constexpr uint64_t infinity() const {
     return ((uint64_t(1) << exponentBits) - 1) << fractionBits;
   }
   constexpr uint64_t nan() const {
     return top == Top::InfinityAndNaN
                ? infinity() | uint64_t(1) << (fractionBits - 1)
-               : allOnes();
+           : top == Top::NaN ? allOnes()
+                             : 0;
   }
   constexpr uint64_t largest() const {
     return top == Top::InfinityAndNaN ? infinity() - 1
@@ -79,8 +80,9 @@ inline constexpr const NumberFormat *kNumberFormats[] = {
 
 /// What happens to what is beyond the largest finite number, infinities too.
 /// Overflow makes it infinity, or NaN where there is no infinity, or the
-/// largest where there is neither; saturation makes it the largest. NaN stays
-/// NaN; a format without one, which NaN must not reach, gives its largest.
+/// largest where there is neither; saturation makes it the largest, and the
+/// least number of zero where there is no zero, which else is NaN. NaN stays
+/// NaN; a format without one has zero for it.
 enum class Overflow { ToInfinity, Saturate };
 
 inline uint32_t getBits(float value) {
@@ -123,7 +125,7 @@ inline double decodeNumber(const NumberFormat &format, uint64_t code) {
 }
 
 /// The code of the number nearest to `value`. A format without signs has NaN
-/// for what is below zero, and its least number for zero.
+/// for what is below zero.
 inline uint64_t encodeNumber(const NumberFormat &format, double value,
                              Overflow overflow = Overflow::ToInfinity) {
   if (format.digits() == 53) {
@@ -146,8 +148,11 @@ inline uint64_t encodeNumber(const NumberFormat &format, double value,
                         : format.allOnes();
   if (std::isinf(magnitude))
     return sign | beyond;
-  if (magnitude == 0)
+  if (magnitude == 0) {
+    if (!format.hasZero)
+      return overflow == Overflow::Saturate ? 0 : format.nan();
     return sign;
+  }
   int exponent;
   std::frexp(magnitude, &exponent); // in [2^(exponent-1), 2^exponent)
   int unit = exponent - format.digits();
@@ -162,6 +167,15 @@ inline uint64_t encodeNumber(const NumberFormat &format, double value,
   if (!format.hasZero) // its codes begin at the first power
     code = whole == 0 ? 0 : code - 1;
   return sign | (code > format.largest() ? beyond : code);
+}
+
+/// What saturation leaves to be rounded: `value`, or the nearest number of the
+/// format beyond which it is. NaN stays, and so does the sign.
+inline double saturateNumber(const NumberFormat &format, double value) {
+  if (!format.hasZero && value == 0)
+    return decodeNumber(format, 0);
+  double most = decodeNumber(format, format.largest());
+  return value > most ? most : value < -most ? -most : value;
 }
 
 /// `value` rounded to the format.

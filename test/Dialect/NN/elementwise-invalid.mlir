@@ -36,7 +36,7 @@ func.func @integers(%x: tensor<2xi64>) {
 // -----
 
 func.func @dynamic(%x: tensor<?xf32>) {
-  // expected-error @below {{'nn.neg' op operand #0 must be statically shaped tensor, but got 'tensor<?xf32>'}}
+  // expected-error @below {{'nn.neg' op operand #0 must be statically shaped tensor of numbers to compute with, but got 'tensor<?xf32>'}}
   %0 = nn.neg %x : tensor<?xf32>
   return
 }
@@ -87,5 +87,14 @@ func.func @operands(%x: tensor<2xf32>) {
 func.func @results(%x: tensor<2xf32>) {
   // expected-error @below {{expected a function type of 1 operands and one result, found '(tensor<2xf32>) -> ()'}}
   %0 = nn.exp %x : (tensor<2xf32>) -> ()
+  return
+}
+
+// -----
+
+// Numbers of four bits, and powers of two, are cast and moved.
+func.func @codes(%x: tensor<2xf4E2M1FN>) {
+  // expected-error @below {{'nn.add' op operand #0 must be statically shaped tensor of numbers to compute with, but got 'tensor<2xf4E2M1FN>'}}
+  %0 = nn.add %x, %x : tensor<2xf4E2M1FN>
   return
 }

@@ -49,6 +49,14 @@ func.func @unary(%x: tensor<2x3xf32>, %b: tensor<2x3xi1>) {
   %17 = nn.gelu erf %x : tensor<2x3xf32>
   // CHECK: nn.cast %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xbf16>
   %18 = nn.cast %x : (tensor<2x3xf32>) -> tensor<2x3xbf16>
+  // CHECK: nn.cast %{{.*}} {saturate} : (tensor<2x3xf32>) -> tensor<2x3xf4E2M1FN>
+  %four = nn.cast %x {saturate} : (tensor<2x3xf32>) -> tensor<2x3xf4E2M1FN>
+  // CHECK: nn.transpose %{{.*}} [1, 0] : (tensor<2x3xf4E2M1FN>) -> tensor<3x2xf4E2M1FN>
+  %turned = nn.transpose %four [1, 0] : (tensor<2x3xf4E2M1FN>) -> tensor<3x2xf4E2M1FN>
+  // CHECK: nn.cast %{{.*}} : (tensor<2x3xf32>) -> tensor<2x3xf8E8M0FNU>
+  %exponent = nn.cast %x : (tensor<2x3xf32>) -> tensor<2x3xf8E8M0FNU>
+  // CHECK: nn.constant dense<[5.000000e-01, -6.000000e+00]> : tensor<2xf4E2M1FN>
+  %codes = nn.constant dense<[0.5, -6.0]> : tensor<2xf4E2M1FN>
   // CHECK: nn.log1p %{{.*}} : tensor<2x3xf32>
   %19 = nn.log1p %x : tensor<2x3xf32>
   return

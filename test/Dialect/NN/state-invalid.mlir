@@ -225,3 +225,8 @@ module attributes {nn.calls = {node_pow = 2 : i64}} {
 // expected-error @below {{expected a string as 'nn.autocast', found 1 : i64}}
 module attributes {nn.autocast = 1} {
 }
+
+// -----
+
+// expected-error @below {{'nn.state' op expected numbers that take whole bytes in files, found 'tensor<4xf4E2M1FN>'}}
+nn.state @packed : tensor<4xf4E2M1FN> = dense<0.0>

@@ -97,6 +97,23 @@ TEST(NumberFormat, HasTheNumbersOfTheirPapers) {
   }
   EXPECT_EQ(encodeNumber(kF8E4M3FN, 465), 0x7F);
   EXPECT_EQ(encodeNumber(kF8E5M2, 61440), 0x7C);
+  // e8m0 has no zero and no signs, e2m1 nothing but numbers.
+  for (double zero : {0.0, -0.0}) {
+    EXPECT_EQ(encodeNumber(kF8E8M0FNU, zero), 255);
+    EXPECT_EQ(encodeNumber(kF8E8M0FNU, zero, Overflow::Saturate), 0);
+  }
+  for (Overflow overflow : {Overflow::ToInfinity, Overflow::Saturate}) {
+    EXPECT_EQ(encodeNumber(kF8E8M0FNU, -1, overflow), 255);
+    EXPECT_EQ(encodeNumber(kF8E8M0FNU, NAN, overflow), 255);
+    EXPECT_EQ(encodeNumber(kF8E8M0FNU, 0x1p-140, overflow), 0);
+    EXPECT_EQ(encodeNumber(kF8E8M0FNU, 1.5, overflow), 128);
+    EXPECT_EQ(encodeNumber(kF4E2M1FN, INFINITY, overflow), 7);
+    EXPECT_EQ(encodeNumber(kF4E2M1FN, -7, overflow), 15);
+    EXPECT_EQ(decodeNumber(kF4E2M1FN, encodeNumber(kF4E2M1FN, NAN, overflow)),
+              0);
+  }
+  EXPECT_EQ(encodeNumber(kF8E8M0FNU, 0x1.8p127), 255);
+  EXPECT_EQ(encodeNumber(kF8E8M0FNU, INFINITY, Overflow::Saturate), 254);
   // Ties of e2m1.
   const double ties[] = {.25, .75, 1.25, 1.75, 2.5, 3.5, 5},
                even[] = {0, 1, 1, 2, 2, 4, 4};

@@ -123,6 +123,14 @@ TEST_F(Files, ReadsTensorProtos) {
   ASSERT_EQ(open(std::string("\x08\x01\x10\x01\x22\x04\x00\x00\x80\x3f", 10)),
             "");
   EXPECT_EQ(read<float>(), (std::vector<float>{1}));
+  // FLOAT4E2M1: two in a byte, the low bits first; raw, and in int32_data.
+  for (const char *field : {"\x4a\x02\x21\x0b", "\x2a\x02\x21\x0b"}) {
+    ASSERT_EQ(open(std::string("\x08\x03\x10\x17") + field), "");
+    EXPECT_EQ(range.dtype, DType::F4E2M1FN);
+    EXPECT_EQ(read<uint8_t>(), (std::vector<uint8_t>{1, 2, 11}));
+  }
+  EXPECT_THAT(open(std::string("\x08\x03\x10\x17\x4a\x01\x21")),
+              HasSubstr("expected 2 bytes of elements, found 1"));
 }
 
 TEST_F(Files, RefusesOtherTensorProtos) {

@@ -3,6 +3,7 @@
 #include "Group.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/NN/NN.h"
+#include "dialects/Tensor/Tensor.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -194,11 +195,16 @@ static Value truncateToOdd(ImplicitLocOpBuilder &b, Value x) {
   return arith::BitcastOp::create(b, b.getF32Type(), bits);
 }
 
-/// The largest number of a type of floats for what is beyond it; NaN stays.
+/// As `saturateNumber` of accel-rt/NumberFormat.h.
 static Value saturate(ImplicitLocOpBuilder &b, Value x, Type type) {
-  double largest =
-      APFloat::getLargest(cast<FloatType>(type).getFloatSemantics())
-          .convertToDouble();
+  const rt::NumberFormat &format = getNumberFormat(type);
+  if (!format.hasZero) {
+    Value isZero = arith::CmpFOp::create(b, arith::CmpFPredicate::OEQ, x,
+                                         floatLike(b, x, 0));
+    Value least = floatLike(b, x, rt::decodeNumber(format, 0));
+    x = arith::SelectOp::create(b, isZero, least, x);
+  }
+  double largest = rt::decodeNumber(format, format.largest());
   for (double bound : {largest, -largest}) {
     Value limit =
         arith::ConstantOp::create(b, b.getFloatAttr(x.getType(), bound));
