@@ -47,7 +47,7 @@ struct ImportOptions {
 
 /// The newest opset of the default domain whose meaning the tables hold, and
 /// the oldest.
-inline constexpr int64_t kOldestOpset = 13;
+inline constexpr int64_t kOldestOpset = 7;
 inline constexpr int64_t kNewestOpset = 26;
 
 /// Imports the model as a module with `accel.phase = "nn"`: one `nn.state` for

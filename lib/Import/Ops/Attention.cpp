@@ -189,9 +189,15 @@ static LogicalResult importRotaryEmbedding(Importer &n) {
   return n.finish(result);
 }
 
+/// Opset 24 changes which keys a query sees, and adds the lengths of caches.
+static LogicalResult refuseNewerAttention(NodeImporter &n) {
+  return n.error() << "not supported from opset 24 on: export to opset 23";
+}
+
 ArrayRef<OpRow> accel::import::attentionOps() {
   static const OpRow rows[] = {
       {"", "Attention", 23, 3, 6, importAttention},
+      {"", "Attention", 24, 3, 7, refuseNewerAttention},
       {"", "RotaryEmbedding", 23, 3, 4, importRotaryEmbedding},
   };
   return rows;

@@ -147,7 +147,7 @@ static LogicalResult importGroupNorm(Importer &n) {
 
 ArrayRef<OpRow> accel::import::channelNormOps() {
   static const OpRow rows[] = {
-      {"", "BatchNormalization", 9, 5, 5, importBatchNorm},
+      {"", "BatchNormalization", 7, 5, 5, importBatchNorm},
       {"", "GroupNormalization", 18, 3, 3, importGroupNorm},
       {"", "InstanceNormalization", 6, 3, 3, importInstanceNorm},
   };

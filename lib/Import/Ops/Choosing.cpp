@@ -175,6 +175,6 @@ static LogicalResult importNonZero(Importer &n) {
 }
 
 ArrayRef<OpRow> accel::import::choosingOps() {
-  static const OpRow rows[] = {{"", "NonZero", 13, 1, 1, importNonZero}};
+  static const OpRow rows[] = {{"", "NonZero", 9, 1, 1, importNonZero}};
   return rows;
 }

@@ -154,7 +154,7 @@ static LogicalResult importRange(Importer &n) {
 
 ArrayRef<OpRow> accel::import::constantOps() {
   static const OpRow rows[] = {
-      {"", "Constant", 13, 0, 0, importConstant},
+      {"", "Constant", 1, 0, 0, importConstant},
       {"", "ConstantOfShape", 9, 1, 1, importConstantOfShape},
       {"", "Range", 11, 3, 3, importRange},
   };

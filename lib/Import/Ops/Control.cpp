@@ -152,9 +152,9 @@ static LogicalResult importConcatFromSequence(Importer &n) {
 ArrayRef<OpRow> accel::import::controlOps() {
   static const OpRow rows[] = {
       {"", "ConcatFromSequence", 11, 1, 1, importConcatFromSequence, true},
-      {"", "Dropout", 13, 1, 3, importDropout},
-      {"", "Identity", 13, 1, 1, importIdentity, true},
-      {"", "If", 13, 1, 1, importIf},
+      {"", "Dropout", 12, 1, 3, importDropout},
+      {"", "Identity", 1, 1, 1, importIdentity, true},
+      {"", "If", 1, 1, 1, importIf},
       {"", "SequenceAt", 11, 2, 2, importSequenceAt, true},
       {"", "SequenceConstruct", 11, 1, -1, importSequenceConstruct},
       {"", "SequenceLength", 11, 1, 1, importSequenceLength, true},

@@ -165,8 +165,8 @@ static LogicalResult importConvTranspose(Importer &n) {
 
 ArrayRef<OpRow> accel::import::convolutionOps() {
   static const OpRow rows[] = {
-      {"", "Conv", 11, 2, 3, importConv},
-      {"", "ConvTranspose", 11, 2, 3, importConvTranspose},
+      {"", "Conv", 1, 2, 3, importConv},
+      {"", "ConvTranspose", 1, 2, 3, importConvTranspose},
   };
   return rows;
 }

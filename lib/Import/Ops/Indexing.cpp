@@ -323,10 +323,10 @@ static LogicalResult importOneHot(Importer &n) {
 
 ArrayRef<OpRow> accel::import::indexingOps() {
   static const OpRow rows[] = {
-      {"", "Gather", 13, 2, 2, importGather},
-      {"", "GatherElements", 13, 2, 2, importGatherElements},
-      {"", "GatherND", 13, 2, 2, importGatherNd},
-      {"", "OneHot", 11, 3, 3, importOneHot},
+      {"", "Gather", 1, 2, 2, importGather},
+      {"", "GatherElements", 11, 2, 2, importGatherElements},
+      {"", "GatherND", 11, 2, 2, importGatherNd},
+      {"", "OneHot", 9, 3, 3, importOneHot},
       {"", "Trilu", 14, 1, 2, importTrilu},
   };
   return rows;

@@ -31,8 +31,8 @@ static LogicalResult importGemm(NodeImporter &n) {
 
 ArrayRef<OpRow> accel::import::linearOps() {
   static const OpRow rows[] = {
-      {"", "Gemm", 13, 2, 3, importGemm},
-      {"", "MatMul", 13, 2, 2, importMatMul},
+      {"", "Gemm", 7, 2, 3, importGemm},
+      {"", "MatMul", 1, 2, 2, importMatMul},
   };
   return rows;
 }

@@ -163,8 +163,8 @@ static LogicalResult importNegativeLogLikelihood(Importer &n) {
 
 ArrayRef<OpRow> accel::import::lossOps() {
   static const OpRow rows[] = {
-      {"", "NegativeLogLikelihoodLoss", 13, 2, 3, importNegativeLogLikelihood},
-      {"", "SoftmaxCrossEntropyLoss", 13, 2, 3, importCrossEntropy},
+      {"", "NegativeLogLikelihoodLoss", 12, 2, 3, importNegativeLogLikelihood},
+      {"", "SoftmaxCrossEntropyLoss", 12, 2, 3, importCrossEntropy},
   };
   return rows;
 }

@@ -202,10 +202,10 @@ static LogicalResult importGlobalMaxPool(Importer &n) {
 
 ArrayRef<OpRow> accel::import::poolingOps() {
   static const OpRow rows[] = {
-      {"", "AveragePool", 11, 1, 1, importAveragePool},
+      {"", "AveragePool", 7, 1, 1, importAveragePool},
       {"", "GlobalAveragePool", 1, 1, 1, importGlobalAveragePool},
       {"", "GlobalMaxPool", 1, 1, 1, importGlobalMaxPool},
-      {"", "MaxPool", 11, 1, 1, importMaxPool},
+      {"", "MaxPool", 1, 1, 1, importMaxPool},
   };
   return rows;
 }

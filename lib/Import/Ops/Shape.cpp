@@ -592,19 +592,19 @@ static LogicalResult importPad(Importer &n) {
 
 ArrayRef<OpRow> accel::import::shapeOps() {
   static const OpRow rows[] = {
-      {"", "Concat", 13, 1, -1, importConcat},
-      {"", "Expand", 13, 2, 2, importExpand},
-      {"", "Flatten", 13, 1, 1, importFlatten},
-      {"", "Pad", 13, 2, 4, importPad},
-      {"", "Reshape", 13, 2, 2, importReshape},
-      {"", "Shape", 13, 1, 1, importShape},
-      {"", "Size", 13, 1, 1, importSize},
-      {"", "Slice", 13, 3, 5, importSlice},
+      {"", "Concat", 4, 1, -1, importConcat},
+      {"", "Expand", 8, 2, 2, importExpand},
+      {"", "Flatten", 1, 1, 1, importFlatten},
+      {"", "Pad", 11, 2, 4, importPad},
+      {"", "Reshape", 5, 2, 2, importReshape},
+      {"", "Shape", 1, 1, 1, importShape},
+      {"", "Size", 1, 1, 1, importSize},
+      {"", "Slice", 10, 3, 5, importSlice},
       {"", "Split", 13, 1, 2, importSplit},
       {"", "SplitToSequence", 11, 1, 2, importSplitToSequence},
       {"", "Squeeze", 13, 1, 2, importSqueeze},
-      {"", "Tile", 13, 2, 2, importTile},
-      {"", "Transpose", 13, 1, 1, importTranspose},
+      {"", "Tile", 6, 2, 2, importTile},
+      {"", "Transpose", 1, 1, 1, importTranspose},
       {"", "Unsqueeze", 13, 2, 2, importUnsqueeze},
   };
   return rows;
