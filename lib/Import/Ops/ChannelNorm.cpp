@@ -145,10 +145,44 @@ static LogicalResult importGroupNorm(Importer &n) {
       scaleChannels(n, normalizeRows(n, x, groups, epsilon), scale, bias));
 }
 
+/// x / (bias + alpha / size · Σ x²)^beta, the sum over `size` neighbouring
+/// channels (Krizhevsky et al., 2012).
+static LogicalResult importLocalResponseNorm(Importer &n) {
+  Value x = n.operand(0);
+  if (!hasChannels(n, x))
+    return failure();
+  double alpha = n.floatAttr("alpha", 1e-4f), beta = n.floatAttr("beta", 0.75f),
+         bias = n.floatAttr("bias", 1);
+  int64_t size = n.intAttr("size", 0), channels = Importer::shape(x)[1];
+  constexpr int64_t kMostNeighbours = 1024;
+  if (size < 1 || size > kMostNeighbours)
+    return n.error() << "expected a 'size' of 1 to " << kMostNeighbours
+                     << " channels, found " << size;
+  SmallVector<int64_t> low(Importer::rank(x), 0), high = low;
+  low[1] = (size - 1) / 2;
+  high[1] = size - 1 - low[1];
+  Value square = n.create<nn::PadOp>(
+      {n.binary<nn::MulOp>(x, x), n.splat({}, Importer::element(x), 0)},
+      {n.named("low", low), n.named("high", high)});
+  Value sum;
+  for (int64_t place = 0; place < size; ++place) {
+    Value piece = n.slice(square, 1, place, channels);
+    sum = sum ? n.binary<nn::AddOp>(sum, piece) : piece;
+  }
+  if (n.hasFailed())
+    return failure();
+  Value base = n.binary<nn::AddOp>(
+      n.binary<nn::MulOp>(sum, n.splatLike(sum, alpha / size)),
+      n.splatLike(sum, bias));
+  return n.finish(n.binary<nn::DivOp>(
+      x, n.binary<nn::PowOp>(base, n.splatLike(base, beta))));
+}
+
 ArrayRef<OpRow> accel::import::channelNormOps() {
   static const OpRow rows[] = {
       {"", "BatchNormalization", 7, 5, 5, importBatchNorm},
       {"", "GroupNormalization", 18, 3, 3, importGroupNorm},
+      {"", "LRN", 1, 1, 1, importLocalResponseNorm},
       {"", "InstanceNormalization", 6, 3, 3, importInstanceNorm},
   };
   return rows;

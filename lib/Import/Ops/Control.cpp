@@ -60,6 +60,18 @@ static LogicalResult importDropout(Importer &n) {
   return n.finish(x);
 }
 
+/// Before opset 12 nothing tells whether the model is being trained.
+static LogicalResult importUntoldDropout(Importer &n) {
+  if (n.graph.options.forTraining)
+    return n.error() << "expected a dropout that says whether it drops in "
+                        "training: export to opset 12 or later";
+  n.ignoreAttr("ratio");
+  Value x = n.operand(0);
+  if (n.wantsResult(1))
+    n.setResult(1, n.splat(Importer::shape(x), n.graph.builder.getI1Type(), 1));
+  return n.finish(x);
+}
+
 static LogicalResult importIf(Importer &n) {
   using Attribute = onnx::AttributeProto;
   const auto *thenBranch = n.attribute("then_branch", Attribute::GRAPH);
@@ -152,6 +164,7 @@ static LogicalResult importConcatFromSequence(Importer &n) {
 ArrayRef<OpRow> accel::import::controlOps() {
   static const OpRow rows[] = {
       {"", "ConcatFromSequence", 11, 1, 1, importConcatFromSequence, true},
+      {"", "Dropout", 7, 1, 1, importUntoldDropout},
       {"", "Dropout", 12, 1, 3, importDropout},
       {"", "Identity", 1, 1, 1, importIdentity, true},
       {"", "If", 1, 1, 1, importIf},

@@ -61,6 +61,18 @@ static LogicalResult importClip(Importer &n) {
   return n.finish(clip(n, n.operand(0), n.operand(1), n.operand(2), strict));
 }
 
+/// Before opset 11 the bounds are attributes.
+static LogicalResult importClipByAttributes(NodeImporter &n) {
+  auto bound = [&](StringRef name) {
+    return n.hasAttribute(name)
+               ? n.splat({}, NodeImporter::element(n.operand(0)),
+                         n.floatAttr(name, 0))
+               : Value();
+  };
+  Value low = bound("min"), high = bound("max");
+  return n.finish(clip(n, n.operand(0), low, high, /*strict=*/false));
+}
+
 /// Max and Min of two: halves of a clamp where the call says so.
 template <bool isMax> static LogicalResult importExtreme(Importer &n) {
   using Op = std::conditional_t<isMax, nn::MaxOp, nn::MinOp>;
@@ -262,6 +274,7 @@ ArrayRef<OpRow> accel::import::elementwiseOps() {
       {"", "Cast", 6, 1, 1, importCast},
       {"", "CastLike", 15, 2, 2, importCastLike},
       {"", "Ceil", 6, 1, 1, importCeil},
+      {"", "Clip", 6, 1, 1, importClipByAttributes},
       {"", "Clip", 11, 1, 3, importClip},
       {"", "Cos", 7, 1, 1, unary<nn::CosOp>},
       {"", "Div", 7, 2, 2, binary<nn::DivOp>},

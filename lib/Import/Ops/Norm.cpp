@@ -23,6 +23,23 @@ template <bool isLog> static LogicalResult importSoftmax(NodeImporter &n) {
   return n.finish(weights);
 }
 
+/// Before opset 13: over all dimensions from `axis` on.
+template <bool isLog> static LogicalResult importFlatSoftmax(NodeImporter &n) {
+  Value x = n.operand(0);
+  SmallVector<int64_t> shape(NodeImporter::shape(x));
+  int64_t dim = n.normalizeAxis(n.intAttr("axis", 1), shape.size());
+  if (n.hasFailed())
+    return failure();
+  ArrayRef<int64_t> sizes = shape;
+  Value rows =
+      n.reshape(x, {ShapedType::getNumElements(sizes.take_front(dim)),
+                    ShapedType::getNumElements(sizes.drop_front(dim))});
+  SmallVector<NamedAttribute> attributes{n.named("dim", int64_t(1))};
+  if (isLog)
+    attributes.push_back(n.unit("log"));
+  return n.finish(n.reshape(n.create<nn::SoftmaxOp>(rows, attributes), shape));
+}
+
 /// Statistics are in f32 at least whatever `stash_type` says: nn.layer_norm's
 /// own rule.
 static LogicalResult importLayerNorm(NodeImporter &n) {
@@ -79,8 +96,10 @@ static LogicalResult importRmsNorm(NodeImporter &n) {
 ArrayRef<OpRow> accel::import::normOps() {
   static const OpRow rows[] = {
       {"", "LayerNormalization", 17, 2, 3, importLayerNorm},
+      {"", "LogSoftmax", 1, 1, 1, importFlatSoftmax<true>},
       {"", "LogSoftmax", 13, 1, 1, importSoftmax<true>},
       {"", "RMSNormalization", 23, 2, 2, importRmsNorm},
+      {"", "Softmax", 1, 1, 1, importFlatSoftmax<false>},
       {"", "Softmax", 13, 1, 1, importSoftmax<false>},
   };
   return rows;

@@ -207,6 +207,7 @@ ArrayRef<OpRow> accel::import::reductionOps() {
       {"", "ReduceMin", 18, 1, 2, plain<Kind::min, true>},
       {"", "ReduceProd", 1, 1, 1, plain<Kind::prod, false>},
       {"", "ReduceProd", 18, 1, 2, plain<Kind::prod, true>},
+      {"", "ReduceSum", 1, 1, 1, plain<Kind::sum, false>},
       {"", "ReduceSum", 13, 1, 2, plain<Kind::sum, true>},
       {"", "TopK", 11, 2, 2, importTopK},
       {"", "ReduceSumSquare", 1, 1, 1, importSumSquare<false>},

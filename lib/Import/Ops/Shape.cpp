@@ -169,20 +169,31 @@ static LogicalResult importFlatten(Importer &n) {
   return n.finish(n.reshape(x, {rows, columns}));
 }
 
+/// The list that is operand 1, and before opset 13 the attribute `name`; none
+/// where it is left out.
+static std::optional<SmallVector<int64_t>> findList(Importer &n,
+                                                    StringRef name) {
+  if (n.version < 13)
+    return n.intsAttr(name);
+  if (n.operand(1))
+    return n.constantInts(1);
+  return std::nullopt;
+}
+
 static LogicalResult importSqueeze(Importer &n) {
   Value x = n.operand(0);
-  SmallVector<int64_t> axes;
-  if (n.operand(1))
-    axes = n.normalizeAxes(n.constantInts(1), Importer::rank(x));
+  std::optional<SmallVector<int64_t>> axes = findList(n, "axes");
+  if (axes)
+    axes = n.normalizeAxes(*axes, Importer::rank(x));
   SmallVector<int64_t> shape;
   auto chosen = n.graph.choices.find(x);
-  if (chosen && (!n.operand(1) || llvm::is_contained(axes, chosen->dim)))
+  if (chosen && (!axes || llvm::is_contained(*axes, chosen->dim)))
     return n.error() << "expected dimensions other than that of what NonZero "
                         "chooses at run time, which is dropped where one is "
                         "chosen alone: say which to drop, squeeze(-1)";
   for (auto [index, size] : llvm::enumerate(Importer::shape(x))) {
     int64_t dim = index;
-    bool drop = n.operand(1) ? llvm::is_contained(axes, dim) : size == 1;
+    bool drop = axes ? llvm::is_contained(*axes, dim) : size == 1;
     if (drop && size != 1)
       return n.error() << "expected size 1 of dimension #" << dim << ", found "
                        << size;
@@ -194,9 +205,11 @@ static LogicalResult importSqueeze(Importer &n) {
 
 static LogicalResult importUnsqueeze(Importer &n) {
   Value x = n.operand(0);
-  SmallVector<int64_t> axes = n.constantInts(1);
-  int64_t rank = Importer::rank(x) + axes.size();
-  axes = n.normalizeAxes(axes, rank);
+  std::optional<SmallVector<int64_t>> given = findList(n, "axes");
+  if (!given)
+    return n.error() << "expected axes, found none";
+  int64_t rank = Importer::rank(x) + given->size();
+  SmallVector<int64_t> axes = n.normalizeAxes(*given, rank);
   SmallVector<int64_t> shape;
   ArrayRef<int64_t> rest = Importer::shape(x);
   for (int64_t dim = 0; dim < rank && !n.hasFailed(); ++dim) {
@@ -319,8 +332,8 @@ static LogicalResult importSplit(Importer &n) {
     return failure();
   int64_t size = Importer::shape(x)[dim];
   SmallVector<int64_t> sizes;
-  if (n.operand(1))
-    sizes = n.constantInts(1);
+  if (std::optional<SmallVector<int64_t>> given = findList(n, "split"))
+    sizes = *given;
   else if (count != n.node.output_size())
     return n.error() << "expected 'num_outputs' to be " << n.node.output_size()
                      << ", as there are results, found " << count;
@@ -600,12 +613,12 @@ ArrayRef<OpRow> accel::import::shapeOps() {
       {"", "Shape", 1, 1, 1, importShape},
       {"", "Size", 1, 1, 1, importSize},
       {"", "Slice", 10, 3, 5, importSlice},
-      {"", "Split", 13, 1, 2, importSplit},
+      {"", "Split", 2, 1, 2, importSplit},
       {"", "SplitToSequence", 11, 1, 2, importSplitToSequence},
-      {"", "Squeeze", 13, 1, 2, importSqueeze},
+      {"", "Squeeze", 1, 1, 2, importSqueeze},
       {"", "Tile", 6, 2, 2, importTile},
       {"", "Transpose", 1, 1, 1, importTranspose},
-      {"", "Unsqueeze", 13, 2, 2, importUnsqueeze},
+      {"", "Unsqueeze", 1, 1, 2, importUnsqueeze},
   };
   return rows;
 }
