@@ -110,15 +110,6 @@ Status readSafetensorsHeader(std::string_view text, uint64_t payload,
       continue;
     SafetensorsEntry entry;
     entry.name = name;
-    // Numbers that share bytes are no tensor that commands can read.
-    if (value.is_object() && value.contains("dtype") &&
-        value["dtype"].is_string())
-      for (const char *packed : {"F4", "F6_E2M3", "F6_E3M2"})
-        if (value["dtype"].get<std::string>() == packed)
-          return Status::error(
-              "expected a type whose numbers take whole bytes for " +
-              inQuotes(name) + ", found " + packed +
-              "; numbers of four bits are read from files of ONNX");
     if (!readEntry(value, payload, entry))
       return Status::error("expected a type, a shape and a range of the file "
                            "for " +
