@@ -51,7 +51,7 @@ static constexpr Row kRows[] = {
     {"conv_transpose2d", kLow, kLow},
     {"conv_transpose3d", kLow, kLow},
     {"convolution", kLow, kFollows}, // on CPUs conv1d and others call it
-    {"einsum", kLow, kLow},      // on CPUs it calls bmm
+    {"einsum", kLow, kLow},          // on CPUs it calls bmm
     {"linalg_multi_dot", kLow, kLow},
     {"linalg_vecdot", kLow, kLow},
     {"linear", kLow, kLow},
