@@ -14,8 +14,8 @@ const OpRow *accel::import::findOp(llvm::StringRef domain, llvm::StringRef name,
     for (llvm::ArrayRef<OpRow> group :
          {elementwiseOps(), linearOps(), convolutionOps(), poolingOps(),
           einsumOps(), normOps(), channelNormOps(), attentionOps(), shapeOps(),
-          indexingOps(), choosingOps(), scatteringOps(), constantOps(),
-          reductionOps(), lossOps(), controlOps()})
+          paddingOps(), indexingOps(), choosingOps(), scatteringOps(),
+          constantOps(), reductionOps(), lossOps(), controlOps()})
       for (const OpRow &row : group)
         all.emplace(Key(row.domain, row.name), &row);
     return all;

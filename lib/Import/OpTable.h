@@ -31,6 +31,7 @@ llvm::ArrayRef<OpRow> normOps();
 llvm::ArrayRef<OpRow> channelNormOps();
 llvm::ArrayRef<OpRow> attentionOps();
 llvm::ArrayRef<OpRow> shapeOps();
+llvm::ArrayRef<OpRow> paddingOps();
 llvm::ArrayRef<OpRow> indexingOps();
 llvm::ArrayRef<OpRow> choosingOps();
 llvm::ArrayRef<OpRow> scatteringOps();

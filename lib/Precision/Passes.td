@@ -6,7 +6,7 @@
 include "mlir/Pass/PassBase.td"
 
 def NarrowProductsPass : Pass<"nn-narrow-products", "::mlir::func::FuncOp"> {
-  let summary = "Computes products and attention in 16 bits";
+  let summary = "Computes products, convolutions and attention in 16 bits";
   let description = [{
     Ops that implement Castable get their f32 operands cast to `type`, and their
     results cast back, so that everything else (norms, softmax of losses, sums,

@@ -72,7 +72,7 @@ class Many(torch.nn.Module):
         super().__init__()
         pick = random.Random(seed)
         torch.manual_seed(seed)
-        self.inner, self.scales, self.weights = (torch.nn.ModuleList(), torch.nn.ParameterList(), [])
+        self.inner, self.scales = torch.nn.ModuleList(), torch.nn.ParameterList()
         while len(self.inner) < count:
             made, sizes = pick_one(pick, pick.randint(1, 3))
             if np.prod(sizes) > ELEMENTS:

@@ -12,6 +12,9 @@ import subprocess
 import sys
 import tarfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+import tensorfiles  # noqa: E402
+
 # What a message says of an input whose value is needed now.
 NEEDED = re.compile(r"--input ([^=]+)=FILE")
 
@@ -21,32 +24,9 @@ def run(*command):
 
 
 def name_of(tensor):
-    """The name that a TensorProto carries: field 8, of length-delimited bytes."""
-    data, at = tensor.read_bytes(), 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    while at < len(data):
-        key = varint()
-        if key & 7 == 0:
-            varint()
-        elif key & 7 == 2:
-            length = varint()
-            if key >> 3 == 8:
-                return data[at:at + length].decode()
-            at += length
-        else:
-            at += 8 if key & 7 == 1 else 4
-    return ""
+    """The name that a TensorProto carries: its field 8."""
+    return next((value.decode() for number, value in tensorfiles.fields(tensor.read_bytes())
+                 if number == 8), "")
 
 
 def check(case, tolerance):

@@ -91,7 +91,8 @@ static cl::opt<std::string> memoryBudget(
 static cl::opt<std::string> mixedPrecision(
     "mixed-precision",
     cl::desc(
-        "bf16, fp16: matrix products and attention in bfloat16 or "
+        "bf16, fp16: matrix products, convolutions and attention in bfloat16 "
+        "or "
         "float16, everything else, weights and moments included, in "
         "float32; fp16 with a scaled loss (--set scaler.type); fp8: as "
         "bf16, but linear layers in 8 bits with scales (--set fp8.recipe)"),
