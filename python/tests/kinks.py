@@ -179,10 +179,7 @@ KINKS = {
 MISSING = {
     "atan2": "'Atan'", "cumprod": "has no ONNX for prims.prod, which a call",
     "median": "has no ONNX for aten.median", "stable_sort": "has no ONNX for aten.sort.stable",
-    "fake_quantize": "ONNX allows only", "pixel": "'mode'",
-    "avg_pool": "'AveragePool'", "max_pool": "'MaxPool'",
-    "complex": "fft_rfft() at ",
+    "fake_quantize": "ONNX allows only", "complex": "fft_rfft() at ",
     "embedding_bag": "'SequenceEmpty'", "interpolate": "'Resize'",
-    "instance_norm": "'InstanceNormalization'",
     # Its own formula at the margin is not that of the calls PyTorch takes it apart into.
     "multi_margin": "the gradient of parameter"}
