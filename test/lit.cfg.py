@@ -47,7 +47,7 @@ if config.accel_asan_options:
     config.environment["ASAN_OPTIONS"] = config.accel_asan_options
     # Its allocator is its own: no preloaded one gets a call.
     config.available_features.add("asan")
-for name in ("ACCEL_POISON", "ACCEL_CACHE", "ASAN_OPTIONS", "UBSAN_OPTIONS",
+for name in ("ACCEL_POISON", "ACCEL_CACHE", "ACCEL_SWEEPS", "ASAN_OPTIONS", "UBSAN_OPTIONS",
              "TMPDIR", "HOME"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from training import WITHOUT_TOOLS, TrainCase
 
 ROWS, ELEMENTS, RATE, STEPS = 6, 600, 0.5, 2
-PER_MODEL, MODELS = 52, 8  # 416 convolutions
+PER_MODEL, MODELS = 26, 3  # a model for each of the last three layouts; 52 and 8 passed, too
 DATA = torch.randn(ROWS, ELEMENTS, generator=torch.Generator().manual_seed(3))
 LAYOUTS = ("", "--mesh dp=2 --micro-batches 3", "--mesh tp=2", "--mesh dp_shard=2 --set zero_stage=3")
 MODES = ("zeros", "zeros", "zeros", "reflect", "replicate", "circular")

@@ -7,9 +7,10 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "scripts"))
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "test")]
 sys.dont_write_bytecode = True
 import tensorfiles  # noqa: E402  (from scripts/)
+from sampling import sample  # noqa: E402, F401
 
 
 class Failed(Exception):

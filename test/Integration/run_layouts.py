@@ -14,7 +14,8 @@ compile proves that the split program is the whole one, and the plan the split o
 four stages.
 With --single the layouts compute in float32, with SGD, and must be within 1e-5 of one rank's
 float64. Where the folder has expected.json, one rank's losses and norms must be those, of PyTorch.
-Prints each comparison."""
+Where not all is swept (test/sampling.py) each layout has one of the two optimizers. Prints each
+comparison."""
 import argparse
 import itertools
 import json
@@ -22,7 +23,7 @@ import pathlib
 import shutil
 import sys
 
-from acc import Failed, bindings, report_of, run, tensorfiles
+from acc import Failed, bindings, report_of, run, sample, tensorfiles
 
 STEPS, CLOSE, CLOSE_SINGLE = 3, 1e-9, 1e-5
 OPTIMIZERS = {"sgd": ["--optimizer=sgd", "--set", "optimizer.lr=0.05", "--emit-gradients"],
@@ -139,12 +140,13 @@ def main():
              all_layouts(model.batch, (2, 4, 8) if options.experts else (1,)))
     layouts = layouts or list(every)[::options.every]
     count = 0
-    for optimizer in ["sgd"] if options.single else OPTIMIZERS:
+    optimizers = ["sgd"] if options.single else list(OPTIMIZERS)
+    for number, optimizer in enumerate(optimizers):
         one, gradients, weights = model.train(optimizer, "")
         expected = options.model / "expected.json"
         if optimizer == "sgd" and expected.is_file():
             check("sgd, one rank and PyTorch", *worst_number(one, json.loads(expected.read_text())))
-        for layout in layouts:
+        for layout in sample(layouts, number, len(optimizers)):
             lines, found, saved = model.train(optimizer, layout, options.single)
             worst = [worst_number(lines, one), largest(saved, weights)]
             if gradients:

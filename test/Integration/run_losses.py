@@ -11,7 +11,7 @@ import json
 import pathlib
 import sys
 
-from acc import ROOT, Failed, run, tensorfiles
+from acc import ROOT, Failed, run, sample, tensorfiles
 
 FIXTURES = ROOT / "test" / "Fixtures"
 
@@ -86,7 +86,9 @@ if __name__ == "__main__":
     try:
         for name in options.modules.split(",") if options.modules else expected:
             first = None
-            for place in options.layouts.split(","):
+            # The others are held against the first.
+            whole, *split = options.layouts.split(",")
+            for place in [whole, *sample(split, name)]:
                 found = check(fixture, name, expected[name], options.work, place, first,
                               options.flags.split())
                 first = first or found

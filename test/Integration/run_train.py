@@ -21,7 +21,7 @@ import json
 import pathlib
 import sys
 
-from acc import ROOT, Failed, bindings, report_of, run, tensorfiles
+from acc import ROOT, Failed, bindings, report_of, run, sample, tensorfiles
 
 FIXTURE = ROOT / "test" / "Fixtures" / "gpt2_train"
 OPTIMIZERS = {
@@ -247,9 +247,10 @@ def check_fixture(options):
         places = [(None, (1, 1))] + [
             (strategy, layout) for strategy in options.strategies.split(",")
             for layout in layouts(options, trainer.batch, "2x1,2x2,4x1,4x2,8x1")]
-    for name in options.runs.split(","):
+    runs = options.runs.split(",")
+    for number, name in enumerate(runs):
         one = None
-        for strategy, layout in places:
+        for strategy, layout in [places[0], *sample(places[1:], number, max(2, len(runs)))]:
             what = f"{name}, {strategy or 'ddp'}, {layout[0]} ranks, {layout[1]} micro-batches"
             program = trainer.compile(
                 name, layout, [*flags_of(name), *precision, "--emit-gradients"], strategy)

@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 sys.path.insert(0, str(ROOT / "test" / "Integration"))
 sys.dont_write_bytecode = True
 import tensorfiles  # noqa: E402
-from acc import Failed, bindings, run  # noqa: E402
+from acc import Failed, bindings, run, sample  # noqa: E402
 
 BATCH = 4  # of models whose inputs nobody gives
 TRAINING = ["--train", "--optimizer=adamw", "--allow-folded"]
@@ -196,6 +196,7 @@ def main():
             return 0
         models = sorted({found for place in options.models
                          for found in ([place] if place.suffix == ".onnx" else place.rglob("*.onnx"))})
+        models = sample(models, "null")
         done = sum(check_model(model, options.work) for model in models)
         print(f"{done} of {len(models)} models counted as predicted")
     except (Failed, tensorfiles.Mismatch) as problem:

@@ -113,6 +113,23 @@ static Value makePatches(Model &m, Value x) {
       b.reshape(b.transpose(y, {0, 2, 1}), {m.rows, m.length, m.width}));
 }
 
+/// How alike a row's channels are to those that stand a few places behind them,
+/// over all of its tokens, as a gate: a correlation, which is what the gradient
+/// of a convolution's weight computes.
+static Value makeCorrelation(Model &m, Value x) {
+  GraphBuilder &b = m.b;
+  // Samples are tokens, groups are rows.
+  Value signal =
+      b.reshape(b.transpose(x, {1, 0, 2}), {m.length, m.rows, 1, m.width});
+  int64_t window = m.random.pick<int64_t>({1, 2, 3});
+  Value alike = b.make<nn::ConvWeightGradOp>(
+      signal, m.activation(signal), ArrayRef<int64_t>{window},
+      ArrayRef<int64_t>{1}, ArrayRef<int64_t>{1}, ArrayRef<int64_t>{0});
+  Value gate = b.reshape(b.sum(alike, {3}), {m.rows, 1, 1});
+  gate = b.make<nn::TanhOp>(b.mul(gate, 1.0 / double(m.length * m.width)));
+  return b.mul(x, gate);
+}
+
 /// Each head's own matrix.
 static Value makeHeads(Model &m, Value x) {
   GraphBuilder &b = m.b;
@@ -179,6 +196,7 @@ void fuzz::addProducts(SmallVectorImpl<Layer> &layers) {
                  {"mixer", 2, false, makeMixer},
                  {"convolution", 4, false, makeConvolution},
                  {"patches", 2, false, makePatches},
+                 {"correlation", 2, false, makeCorrelation},
                  {"head products", 2, false, makeHeads},
                  {"experts", 4, false, makeExperts}});
 }
