@@ -9,15 +9,10 @@ A VALUE is `SAID:TOLD`: what is said by name, and what the decision calls it (no
 import argparse
 import itertools
 import json
-import pathlib
 import re
 import subprocess
-import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from sampling import ALL  # noqa: E402
-
-BUDGETS = 4 if ALL else 3
+BUDGETS = 4
 
 
 def compile(command, settings, budget):

@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from sampling import ALL  # noqa: E402
 
-BUDGETS = 9 if ALL else 4
+BUDGETS = 9 if ALL else 5
 
 
 def compile(command, once, budget, *flags):
