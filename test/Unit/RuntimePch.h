@@ -1,6 +1,6 @@
-// What a test of the runtime includes, compiled once: GoogleTest and the standard
-// library. Nothing of the runtime, so that a change of one of its headers builds
-// those alone that read it.
+// What a test of the runtime includes, compiled once: GoogleTest and the
+// standard library. Nothing of the runtime, so that a change of one of its
+// headers builds those alone that read it.
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
