@@ -30,6 +30,17 @@ static std::string findInput(Value value) {
   return "";
 }
 
+void NodeImporter::refuseComputed(unsigned index) {
+  std::string input = findInput(operand(index));
+  InFlightDiagnostic message = error();
+  message << "expected operand #" << index << " ('" << node.input(index)
+          << "') to be known at compile time, found a value computed at run "
+             "time";
+  if (!input.empty())
+    message << " from input '" << input << "': bind it by --input " << input
+            << "=FILE";
+}
+
 SmallVector<int64_t> NodeImporter::constantInts(unsigned index) {
   Value value = operand(index);
   if (!failed && graph.choices.isSize(value)) {
@@ -45,16 +56,9 @@ SmallVector<int64_t> NodeImporter::constantInts(unsigned index) {
   if (!failed && known)
     error() << "expected integers as operand #" << index << ", found "
             << known.getType();
-  else if (!failed && value) {
-    std::string input = findInput(value);
-    InFlightDiagnostic message = error();
-    message << "expected operand #" << index << " ('" << node.input(index)
-            << "') to be known at compile time, found a value computed at run "
-               "time";
-    if (!input.empty())
-      message << " from input '" << input << "': bind it by --input " << input
-              << "=FILE";
-  } else if (!failed)
+  else if (!failed && value)
+    refuseComputed(index);
+  else if (!failed)
     error() << "expected an operand #" << index;
   return {};
 }

@@ -45,6 +45,9 @@ public:
   const ImportedValue &imported(unsigned index) const {
     return operands[index];
   }
+  /// The error that an operand must be known now and is computed by the run;
+  /// names the input of the model that it comes from, and how to bind it.
+  void refuseComputed(unsigned index);
   /// The operand's integers, which must be known now: shapes, axes, indices.
   llvm::SmallVector<int64_t> constantInts(unsigned index);
   /// The same of sizes, of which one may be the number of places of a choice.
@@ -152,6 +155,9 @@ public:
   }
   template <typename Op> mlir::Value unary(mlir::Value value) {
     return create<Op>(value);
+  }
+  mlir::Value scale(mlir::Value value, double factor) {
+    return binary<nn::MulOp>(value, splatLike(value, factor));
   }
   /// Broadcasts all to one shape in place; false after an error.
   bool broadcastTogether(llvm::MutableArrayRef<mlir::Value> values);

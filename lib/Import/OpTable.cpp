@@ -12,10 +12,12 @@ const OpRow *accel::import::findOp(llvm::StringRef domain, llvm::StringRef name,
   static const std::multimap<Key, const OpRow *> rows = [] {
     std::multimap<Key, const OpRow *> all;
     for (llvm::ArrayRef<OpRow> group :
-         {elementwiseOps(), linearOps(), convolutionOps(), poolingOps(),
-          einsumOps(), normOps(), channelNormOps(), attentionOps(), shapeOps(),
-          paddingOps(), indexingOps(), choosingOps(), scatteringOps(),
-          constantOps(), reductionOps(), lossOps(), controlOps()})
+         {elementwiseOps(), activationOps(), trigonometricOps(), linearOps(),
+          convolutionOps(), poolingOps(),    einsumOps(),        normOps(),
+          channelNormOps(), attentionOps(),  shapeOps(),         blockOps(),
+          resizingOps(),    paddingOps(),    indexingOps(),      choosingOps(),
+          scatteringOps(),  constantOps(),   reductionOps(),     lossOps(),
+          controlOps()})
       for (const OpRow &row : group)
         all.emplace(Key(row.domain, row.name), &row);
     return all;

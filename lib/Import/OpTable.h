@@ -23,6 +23,8 @@ struct OpRow {
 };
 
 llvm::ArrayRef<OpRow> elementwiseOps();
+llvm::ArrayRef<OpRow> activationOps();
+llvm::ArrayRef<OpRow> trigonometricOps();
 llvm::ArrayRef<OpRow> linearOps();
 llvm::ArrayRef<OpRow> convolutionOps();
 llvm::ArrayRef<OpRow> poolingOps();
@@ -31,6 +33,8 @@ llvm::ArrayRef<OpRow> normOps();
 llvm::ArrayRef<OpRow> channelNormOps();
 llvm::ArrayRef<OpRow> attentionOps();
 llvm::ArrayRef<OpRow> shapeOps();
+llvm::ArrayRef<OpRow> blockOps();
+llvm::ArrayRef<OpRow> resizingOps();
 llvm::ArrayRef<OpRow> paddingOps();
 llvm::ArrayRef<OpRow> indexingOps();
 llvm::ArrayRef<OpRow> choosingOps();

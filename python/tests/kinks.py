@@ -49,6 +49,16 @@ KINKS = {
     "threshold": lambda h, s, x: (F.threshold(h, 1.0, 0.5) * x).sum(),
     "celu": lambda h, s, x: (F.celu(h, 0.5) * x).sum(),
     "elu": lambda h, s, x: (F.elu(h, 0.5) * x).sum(),
+    "selu": lambda h, s, x: (F.selu(h) * x).sum(),
+    "prelu": lambda h, s, x: (F.prelu(h, s.w[:1]) * x).sum(),
+    "softsign": lambda h, s, x: (F.softsign(h) * x).sum(),
+    "mish": lambda h, s, x: (F.mish(20 * h) * x).sum(),
+    "tan": lambda h, s, x: (torch.tan(h) * x).sum(),
+    "hyperbolic": lambda h, s, x: ((torch.sinh(h) + torch.cosh(h)) * x).sum(),
+    "areas": lambda h, s, x: ((torch.asinh(h) + torch.acosh(h.abs() + 1.5) + torch.atanh(
+        h / 16)) * x).sum(),
+    "pixel_shuffle": lambda h, s, x: (F.pixel_unshuffle(F.pixel_shuffle(
+        h[:4, :4].reshape(1, 4, 2, 2), 2) * x[:4, :4].reshape(1, 1, 4, 4), 2)).pow(2).sum(),
     "l1": lambda h, s, x: F.l1_loss(h, torch.ones_like(h)),
     "smooth_l1": lambda h, s, x: F.smooth_l1_loss(h, torch.zeros_like(h), beta=1.0),
     "huber": lambda h, s, x: F.huber_loss(h, torch.zeros_like(h), delta=1.0),
@@ -88,7 +98,7 @@ KINKS = {
     "glu": lambda h, s, x: F.glu(h[:, :4], 1).pow(2).sum(),
     "silu": lambda h, s, x: (F.silu(30 * h) * x).sum(),
     "log1p": lambda h, s, x: (torch.log1p(h.abs() * 1e-6) * x).sum() + torch.expm1(h).sum(),
-    "pixel": lambda h, s, x: F.pad(h, (1, 1), mode="reflect").pow(2).sum(),
+    "reflect": lambda h, s, x: F.pad(h, (1, 1), mode="reflect").pow(2).sum(),
     "unfold": lambda h, s, x: h.unfold(1, 2, 1).pow(2).sum(),
     "einsum": lambda h, s, x: torch.einsum("bi,bj->ji", h, x).pow(2).sum() + torch.einsum(
         "ii,...i,ji->j...", h[:5], x, s.a.weight).pow(2).sum() + torch.einsum(
@@ -141,7 +151,15 @@ KINKS = {
         6, 5, 5)).pow(2).sum(),
     "cross": lambda h, s, x: (torch.linalg.cross(h[:, :3], x[:, :3]) * x[:, 1:4]).sum(),
     "kron": lambda h, s, x: torch.kron(h[:2], s.w[None]).pow(2).sum(),
-    "interpolate": lambda h, s, x: F.interpolate(h[None], scale_factor=2).pow(2).sum(),
+    "interpolate": lambda h, s, x: F.interpolate(h[None], scale_factor=2).pow(2).sum() + (
+        F.interpolate(h[None, None], size=(4, 7)) ** 3).sum(),
+    "interpolate_lines": lambda h, s, x: F.interpolate(
+        h[None, None], size=(9, 4), mode="bilinear").pow(2).sum() + F.interpolate(
+        h[None, None], scale_factor=2.0, mode="bilinear", align_corners=True).pow(2).sum(),
+    "interpolate_cubes": lambda h, s, x: F.interpolate(
+        h[None, None], size=(9, 4), mode="bicubic").pow(2).sum(),
+    "interpolate_antialias": lambda h, s, x: F.interpolate(
+        h[None, None], size=(4, 3), mode="bilinear", antialias=True).pow(2).sum(),
     "avg_pool": lambda h, s, x: F.avg_pool1d(h[None], 2).pow(2).sum(),
     "max_pool": lambda h, s, x: F.max_pool1d(h[None], 2).pow(2).sum(),
     "embedding_bag": lambda h, s, x: F.embedding_bag(
@@ -180,6 +198,6 @@ MISSING = {
     "atan2": "'Atan'", "cumprod": "has no ONNX for prims.prod, which a call",
     "median": "has no ONNX for aten.median", "stable_sort": "has no ONNX for aten.sort.stable",
     "fake_quantize": "ONNX allows only", "complex": "fft_rfft() at ",
-    "embedding_bag": "'SequenceEmpty'", "interpolate": "'Resize'",
+    "embedding_bag": "'SequenceEmpty'",
     # Its own formula at the margin is not that of the calls PyTorch takes it apart into.
     "multi_margin": "the gradient of parameter"}

@@ -89,6 +89,31 @@ class Many(torch.nn.Module):
         return loss
 
 
+class Pyramid(torch.nn.Module):
+    """A picture made small and large again, with what was there beside it (a U-Net)."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(5)
+        self.first = torch.nn.Conv2d(2, 4, 3, padding=1)
+        self.down = torch.nn.Conv2d(4, 8, 3, stride=2, padding=1)
+        self.slopes = torch.nn.PReLU(8)
+        self.up = torch.nn.Conv2d(8, 16, 1)
+        self.last = torch.nn.Conv2d(16, 2, 3, padding=1)
+
+    def forward(self, x):
+        resize = torch.nn.functional.interpolate
+        picture = x.view(-1, 2, 15, 20)
+        high = torch.nn.functional.elu(self.first(picture))
+        low = self.slopes(self.down(high))  # 8 x 10
+        lines = resize(low, size=(15, 20), mode="bilinear")
+        blocks = torch.nn.functional.pixel_shuffle(self.up(low), 2)[:, :, :15]
+        near = resize(blocks, scale_factor=0.5)
+        cubes = resize(near, size=(15, 20), mode="bicubic")
+        joined = torch.cat([high, lines, blocks * torch.nn.functional.mish(cubes)], 1)
+        return ((self.last(joined) - picture) ** 2).mean()
+
+
 class Writer:
     """`Many` as a file in float64, whose parameters are called as in PyTorch."""
 
@@ -208,6 +233,11 @@ class Convolutions(TrainCase):
         for seed in range(2):
             with self.subTest(seed=seed):
                 self.check_many(100 + seed, pick_pooling, PER_MODEL)
+
+    def test_pyramid(self):
+        module = Pyramid()
+        self.export(module, (DATA,))
+        self.check(module, LAYOUTS, tolerance=1e-6)
 
     def test_exported(self):
         """Modules as the exporter writes them."""

@@ -88,11 +88,10 @@ static LogicalResult importRange(Importer &n) {
   DenseElementsAttr bounds[3];
   for (int index = 0; index < 3; ++index) {
     bounds[index] = Importer::constantOf(n.operand(index));
-    if (!bounds[index] || n.graph.choices.isSize(n.operand(index)))
-      return n.error() << "expected operand #" << index << " ('"
-                       << n.node.input(index)
-                       << "') to be known at compile time, found a value "
-                          "computed at run time";
+    if (!bounds[index] || n.graph.choices.isSize(n.operand(index))) {
+      n.refuseComputed(index);
+      return failure();
+    }
     if (bounds[index].getNumElements() != 1 ||
         bounds[index].getElementType() != bounds[0].getElementType())
       return n.error() << "expected three scalars of one type, found "
@@ -152,10 +151,37 @@ static LogicalResult importRange(Importer &n) {
   });
 }
 
+/// Ones where the column is the row and `k` more, of the shape of the operand,
+/// whose elements mean nothing.
+static LogicalResult importEyeLike(Importer &n) {
+  Value x = n.operand(0);
+  int64_t k = n.intAttr("k", 0);
+  Type type = Importer::element(x);
+  if (n.hasAttribute("dtype")) {
+    int64_t number = n.intAttr("dtype", 0);
+    type = elementType(number, n.loc.getContext());
+    if (!type)
+      return n.error() << "element type #" << number << " is not supported";
+    type = computeType(type, n.graph.options.f64);
+  }
+  if (Importer::rank(x) != 2)
+    return n.error() << "expected a matrix, found " << x.getType();
+  int64_t rows = Importer::shape(x)[0], columns = Importer::shape(x)[1];
+  if (__int128(rows) * columns > kMostNumbers)
+    return n.error() << "expected a matrix of at most " << kMostNumbers
+                     << " elements, found " << x.getType();
+  SmallVector<int64_t> ofRows = llvm::to_vector(llvm::seq(k, k + rows));
+  SmallVector<int64_t> ofColumns = llvm::to_vector(llvm::seq<int64_t>(columns));
+  Value isOne = n.compare(nn::ComparePredicate::eq, n.ints(ofRows, {rows, 1}),
+                          n.ints(ofColumns, {1, columns}));
+  return n.finish(n.cast(isOne, type));
+}
+
 ArrayRef<OpRow> accel::import::constantOps() {
   static const OpRow rows[] = {
       {"", "Constant", 1, 0, 0, importConstant},
       {"", "ConstantOfShape", 9, 1, 1, importConstantOfShape},
+      {"", "EyeLike", 9, 1, 1, importEyeLike},
       {"", "Range", 11, 3, 3, importRange},
   };
   return rows;

@@ -43,10 +43,12 @@ static LogicalResult importDropout(Importer &n) {
   double ratio = 0.5;
   if (n.operand(1)) {
     DenseElementsAttr known = Importer::constantOf(n.operand(1));
-    if (!known || n.graph.choices.isSize(n.operand(1)) ||
-        known.getNumElements() != 1 || !isa<FloatType>(known.getElementType()))
-      return n.error() << "expected the ratio to be one float known at "
-                          "compile time, found "
+    if (!known || n.graph.choices.isSize(n.operand(1))) {
+      n.refuseComputed(1);
+      return failure();
+    }
+    if (known.getNumElements() != 1 || !isa<FloatType>(known.getElementType()))
+      return n.error() << "expected the ratio to be one float, found "
                        << n.operand(1).getType();
     ratio = (*known.getValues<FloatAttr>().begin()).getValueAsDouble();
   }

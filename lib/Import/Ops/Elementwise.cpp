@@ -12,6 +12,7 @@ using namespace accel;
 using namespace accel::import;
 
 using Importer = NodeImporter;
+using P = nn::ComparePredicate;
 
 template <typename Op> static LogicalResult unary(Importer &n) {
   return n.finish(n.unary<Op>(n.operand(0)));
@@ -24,17 +25,26 @@ static LogicalResult compare(Importer &n) {
   return n.finish(n.compare(predicate, n.operand(0), n.operand(1)));
 }
 
-/// Min, Max, Sum: any number of operands, folded from the left.
-template <typename Op> static LogicalResult variadic(Importer &n) {
+/// Any number of operands, folded from the left.
+template <typename Op> static Value fold(Importer &n) {
   SmallVector<Value> values;
   for (unsigned index = 0; index < n.operandCount(); ++index)
     values.push_back(n.operand(index));
   if (!n.broadcastTogether(values))
-    return failure();
+    return nullptr;
   Value result = values[0];
   for (Value value : llvm::drop_begin(values))
     result = n.create<Op>({result, value});
-  return n.finish(result);
+  return result;
+}
+/// Min, Max, Sum.
+template <typename Op> static LogicalResult variadic(Importer &n) {
+  return n.finish(fold<Op>(n));
+}
+static LogicalResult importMean(Importer &n) {
+  Value sum = fold<nn::AddOp>(n);
+  return n.finish(n.binary<nn::MulOp>(
+      sum, n.splatLike(sum, 1.0 / double(n.operandCount()))));
 }
 
 static LogicalResult importCeil(Importer &n) {
@@ -143,56 +153,6 @@ static LogicalResult importIsInf(Importer &n) {
   return n.finish(result);
 }
 
-static LogicalResult importLeakyRelu(Importer &n) {
-  double alpha = n.floatAttr("alpha", 0.01f);
-  Value x = n.operand(0), zero = n.splatLike(x, 0);
-  Value scaled = n.binary<nn::MulOp>(x, n.splatLike(x, alpha));
-  return n.finish(
-      n.select(n.compare(nn::ComparePredicate::gt, x, zero), x, scaled));
-}
-
-static Value hardSigmoid(Importer &n, Value x, double alpha, double beta) {
-  Value line = n.binary<nn::AddOp>(
-      n.binary<nn::MulOp>(x, n.splatLike(x, alpha)), n.splatLike(x, beta));
-  return clip(n, line, n.splatLike(x, 0), n.splatLike(x, 1), /*strict=*/true);
-}
-static LogicalResult importHardSigmoid(Importer &n) {
-  double alpha = n.floatAttr("alpha", 0.2f), beta = n.floatAttr("beta", 0.5f);
-  return n.finish(hardSigmoid(n, n.operand(0), alpha, beta));
-}
-/// x, x (x/6 + 1/2) or 0. On the bounds, where the slopes differ, PyTorch takes
-/// those of the outer pieces, as here.
-static LogicalResult importHardSwish(Importer &n) {
-  Value x = n.operand(0), zero = n.splatLike(x, 0), three = n.splatLike(x, 3);
-  Value line = n.binary<nn::AddOp>(
-      n.binary<nn::MulOp>(x, n.splatLike(x, 1.0 / 6)), n.splatLike(x, 0.5));
-  Value low = n.compare(nn::ComparePredicate::le, x, n.splatLike(x, -3));
-  Value high = n.compare(nn::ComparePredicate::ge, x, three);
-  Value curve = n.binary<nn::MulOp>(x, line);
-  return n.finish(n.select(low, zero, n.select(high, x, curve)));
-}
-
-/// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|), which does not overflow.
-static LogicalResult importSoftplus(Importer &n) {
-  Value x = n.operand(0);
-  Value small = n.unary<nn::ExpOp>(n.unary<nn::NegOp>(n.unary<nn::AbsOp>(x)));
-  Value tail = n.unary<nn::Log1pOp>(small);
-  return n.finish(
-      n.binary<nn::AddOp>(n.binary<nn::MaxOp>(x, n.splatLike(x, 0)), tail));
-}
-
-static LogicalResult importGelu(Importer &n) {
-  std::string kind = n.stringAttr("approximate", "none");
-  if (kind != "none" && kind != "tanh")
-    return n.error() << "expected 'approximate' to be 'none' or 'tanh', found '"
-                     << kind << "'";
-  auto attribute = nn::GeluKindAttr::get(n.loc.getContext(),
-                                         kind == "tanh" ? nn::GeluKind::tanh
-                                                        : nn::GeluKind::erf);
-  return n.finish(
-      n.create<nn::GeluOp>(n.operand(0), n.named("kind", attribute)));
-}
-
 static LogicalResult importWhere(Importer &n) {
   return n.finish(n.select(n.operand(0), n.operand(1), n.operand(2)));
 }
@@ -266,7 +226,6 @@ static LogicalResult importCastLike(Importer &n) {
 }
 
 ArrayRef<OpRow> accel::import::elementwiseOps() {
-  using P = nn::ComparePredicate;
   static const OpRow rows[] = {
       {"", "Abs", 6, 1, 1, unary<nn::AbsOp>},
       {"", "Add", 7, 2, 2, binary<nn::AddOp>},
@@ -276,24 +235,20 @@ ArrayRef<OpRow> accel::import::elementwiseOps() {
       {"", "Ceil", 6, 1, 1, importCeil},
       {"", "Clip", 6, 1, 1, importClipByAttributes},
       {"", "Clip", 11, 1, 3, importClip},
-      {"", "Cos", 7, 1, 1, unary<nn::CosOp>},
       {"", "Div", 7, 2, 2, binary<nn::DivOp>},
       {"", "Equal", 7, 2, 2, compare<P::eq>},
       {"", "Erf", 9, 1, 1, unary<nn::ErfOp>},
       {"", "Exp", 6, 1, 1, unary<nn::ExpOp>},
       {"", "Floor", 6, 1, 1, unary<nn::FloorOp>},
-      {"", "Gelu", 20, 1, 1, importGelu},
       {"", "Greater", 7, 2, 2, compare<P::gt>},
       {"", "GreaterOrEqual", 12, 2, 2, compare<P::ge>},
-      {"", "HardSigmoid", 6, 1, 1, importHardSigmoid},
-      {"", "HardSwish", 14, 1, 1, importHardSwish},
       {"", "IsInf", 10, 1, 1, importIsInf},
       {"", "IsNaN", 9, 1, 1, unary<nn::IsNanOp>},
-      {"", "LeakyRelu", 6, 1, 1, importLeakyRelu},
       {"", "Less", 7, 2, 2, compare<P::lt>},
       {"", "LessOrEqual", 12, 2, 2, compare<P::le>},
       {"", "Log", 6, 1, 1, unary<nn::LogOp>},
       {"", "Max", 6, 1, -1, importExtreme<true>},
+      {"", "Mean", 6, 1, -1, importMean},
       {"", "Min", 6, 1, -1, importExtreme<false>},
       {"", "Mod", 10, 2, 2, importMod},
       {"", "Mul", 7, 2, 2, binary<nn::MulOp>},
@@ -306,12 +261,9 @@ ArrayRef<OpRow> accel::import::elementwiseOps() {
       {"", "Round", 11, 1, 1, unary<nn::RoundOp>},
       {"", "Sigmoid", 6, 1, 1, unary<nn::SigmoidOp>},
       {"", "Sign", 9, 1, 1, importSign},
-      {"", "Sin", 7, 1, 1, unary<nn::SinOp>},
-      {"", "Softplus", 1, 1, 1, importSoftplus},
       {"", "Sqrt", 6, 1, 1, importSqrt},
       {"", "Sub", 7, 2, 2, binary<nn::SubOp>},
       {"", "Sum", 6, 1, -1, variadic<nn::AddOp>},
-      {"", "Tanh", 6, 1, 1, unary<nn::TanhOp>},
       {"", "Where", 9, 3, 3, importWhere},
       {"", "Xor", 7, 2, 2, importXor},
   };

@@ -122,11 +122,13 @@ static Value uniformLoss(Importer &n, const Classification &c) {
 /// One loss a label. Label smoothing, which ONNX has no word for, is taken from
 /// the traced call.
 static LogicalResult importCrossEntropy(Importer &n) {
-  if (n.wantsResult(1))
-    return n.error() << "result 'log_prob' is not supported";
   std::optional<Classification> c = readClassification(n);
   if (!c)
     return failure();
+  if (n.wantsResult(1)) // the logarithms of all probabilities
+    n.setResult(1,
+                n.create<nn::SoftmaxOp>(
+                    n.operand(0), {n.named("dim", int64_t(1)), n.unit("log")}));
   Value losses = n.create<nn::CrossEntropyOp>(
       {c->scores, c->labels}, n.named("ignore_index", c->ignored));
   Value weights = labelWeights(n, *c);

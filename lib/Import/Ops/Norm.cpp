@@ -40,6 +40,48 @@ template <bool isLog> static LogicalResult importFlatSoftmax(NodeImporter &n) {
   return n.finish(n.reshape(n.create<nn::SoftmaxOp>(rows, attributes), shape));
 }
 
+/// 1 where a line's greatest element is, the first of equal ones, else 0.
+static Value hardmax(NodeImporter &n, Value x, int64_t dim) {
+  int64_t rank = NodeImporter::rank(x);
+  SmallVector<int64_t> last = llvm::to_vector(llvm::seq<int64_t>(rank));
+  std::swap(last[dim], last.back()); // its own inverse
+  Value lines = n.transpose(x, last);
+  if (!lines)
+    return nullptr;
+  Value place = n.create<nn::TopKOp>({lines}, {n.named("k", int64_t(1))});
+  int64_t size = NodeImporter::shape(lines).back();
+  Value places =
+      n.ints(llvm::to_vector(llvm::seq<int64_t>(size)), int64_t(size));
+  Value isThere = n.compare(nn::ComparePredicate::eq, place, places);
+  return n.transpose(n.cast(isThere, NodeImporter::element(x)), last);
+}
+static LogicalResult importHardmax(NodeImporter &n) {
+  Value x = n.operand(0);
+  int64_t dim = n.normalizeAxis(n.intAttr("axis", -1), NodeImporter::rank(x));
+  return n.hasFailed() ? failure() : n.finish(hardmax(n, x, dim));
+}
+
+/// Over the sum of magnitudes or the root of the sum of squares; lines of zeros
+/// stay.
+static LogicalResult importLpNorm(NodeImporter &n) {
+  Value x = n.operand(0);
+  int64_t p = n.intAttr("p", 2);
+  int64_t dim = n.normalizeAxis(n.intAttr("axis", -1), NodeImporter::rank(x));
+  if (p != 1 && p != 2)
+    return n.error() << "expected 'p' to be 1 or 2, found " << p;
+  if (n.hasFailed())
+    return failure();
+  Value power = p == 1 ? n.unary<nn::AbsOp>(x) : n.binary<nn::MulOp>(x, x);
+  Value norm = n.reduce(nn::ReductionKind::sum, power, dim, /*keepDims=*/true);
+  if (p == 2)
+    norm = zeroAtZero(n, norm,
+                      [&](Value sum) { return n.unary<nn::SqrtOp>(sum); });
+  Value isZero =
+      n.compare(nn::ComparePredicate::eq, norm, n.splatLike(norm, 0));
+  return n.finish(
+      n.binary<nn::DivOp>(x, n.select(isZero, n.splatLike(norm, 1), norm)));
+}
+
 /// Statistics are in f32 at least whatever `stash_type` says: nn.layer_norm's
 /// own rule.
 static LogicalResult importLayerNorm(NodeImporter &n) {
@@ -95,9 +137,11 @@ static LogicalResult importRmsNorm(NodeImporter &n) {
 
 ArrayRef<OpRow> accel::import::normOps() {
   static const OpRow rows[] = {
+      {"", "Hardmax", 13, 1, 1, importHardmax},
       {"", "LayerNormalization", 17, 2, 3, importLayerNorm},
       {"", "LogSoftmax", 1, 1, 1, importFlatSoftmax<true>},
       {"", "LogSoftmax", 13, 1, 1, importSoftmax<true>},
+      {"", "LpNormalization", 1, 1, 1, importLpNorm},
       {"", "RMSNormalization", 23, 2, 2, importRmsNorm},
       {"", "Softmax", 1, 1, 1, importFlatSoftmax<false>},
       {"", "Softmax", 13, 1, 1, importSoftmax<false>},

@@ -1,0 +1,79 @@
+// Import of DepthToSpace and SpaceToDepth: the elements of a block of space
+// become channels, and back.
+
+#include "lib/Import/OpTable.h"
+
+using namespace mlir;
+using namespace accel;
+using namespace accel::import;
+
+using Importer = NodeImporter;
+
+/// The side of a block of an operand [N, C, H, W], whose channels or space it
+/// must divide; none after an error.
+static std::optional<int64_t> readSide(Importer &n, bool ofChannels,
+                                       bool ofSpace) {
+  int64_t side = n.intAttr("blocksize", 0);
+  ArrayRef<int64_t> shape = Importer::shape(n.operand(0));
+  if (n.hasFailed())
+    return std::nullopt;
+  if (side < 1 || side > 1 << 16) {
+    n.error() << "expected a 'blocksize' from 1 to " << (1 << 16) << ", found "
+              << side;
+    return std::nullopt;
+  }
+  int64_t channels = ofChannels ? side * side : 1, space = ofSpace ? side : 1;
+  if (shape.size() != 4 || shape[1] % channels != 0 || shape[2] % space != 0 ||
+      shape[3] % space != 0) {
+    n.error() << "expected a tensor [N, C, H, W] whose C is a multiple of "
+              << channels << ", H and W of " << space << ", found "
+              << n.operand(0).getType();
+    return std::nullopt;
+  }
+  return side;
+}
+
+/// Channels are [side, side, C] with `mode` DCR, [C, side, side] with CRD.
+static LogicalResult importDepthToSpace(Importer &n) {
+  std::string mode = n.stringAttr("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD")
+    return n.error() << "expected 'mode' to be 'DCR' or 'CRD', found '" << mode
+                     << "'";
+  std::optional<int64_t> side =
+      readSide(n, /*ofChannels=*/true, /*ofSpace=*/false);
+  if (!side)
+    return failure();
+  SmallVector<int64_t> shape(Importer::shape(n.operand(0)));
+  int64_t rows = shape[0], channels = shape[1] / (*side * *side);
+  bool isDcr = mode == "DCR";
+  Value parts =
+      isDcr ? n.reshape(n.operand(0),
+                        {rows, *side, *side, channels, shape[2], shape[3]})
+            : n.reshape(n.operand(0),
+                        {rows, channels, *side, *side, shape[2], shape[3]});
+  Value placed = isDcr ? n.transpose(parts, {0, 3, 4, 1, 5, 2})
+                       : n.transpose(parts, {0, 1, 4, 2, 5, 3});
+  return n.finish(
+      n.reshape(placed, {rows, channels, shape[2] * *side, shape[3] * *side}));
+}
+
+static LogicalResult importSpaceToDepth(Importer &n) {
+  std::optional<int64_t> side =
+      readSide(n, /*ofChannels=*/false, /*ofSpace=*/true);
+  if (!side)
+    return failure();
+  SmallVector<int64_t> shape(Importer::shape(n.operand(0)));
+  int64_t high = shape[2] / *side, wide = shape[3] / *side;
+  Value parts =
+      n.reshape(n.operand(0), {shape[0], shape[1], high, *side, wide, *side});
+  return n.finish(n.reshape(n.transpose(parts, {0, 3, 5, 1, 2, 4}),
+                            {shape[0], shape[1] * *side * *side, high, wide}));
+}
+
+ArrayRef<OpRow> accel::import::blockOps() {
+  static const OpRow rows[] = {
+      {"", "DepthToSpace", 1, 1, 1, importDepthToSpace},
+      {"", "SpaceToDepth", 1, 1, 1, importSpaceToDepth},
+  };
+  return rows;
+}
