@@ -3,14 +3,13 @@
 #include "OpTable.h"
 
 #include <map>
+#include <vector>
 
 using namespace accel::import;
 
-const OpRow *accel::import::findOp(llvm::StringRef domain, llvm::StringRef name,
-                                   int64_t version) {
-  using Key = std::pair<llvm::StringRef, llvm::StringRef>;
-  static const std::multimap<Key, const OpRow *> rows = [] {
-    std::multimap<Key, const OpRow *> all;
+llvm::ArrayRef<const OpRow *> accel::import::allOps() {
+  static const std::vector<const OpRow *> rows = [] {
+    std::vector<const OpRow *> all;
     for (llvm::ArrayRef<OpRow> group :
          {elementwiseOps(), activationOps(), trigonometricOps(), linearOps(),
           convolutionOps(), poolingOps(),    einsumOps(),        normOps(),
@@ -19,7 +18,19 @@ const OpRow *accel::import::findOp(llvm::StringRef domain, llvm::StringRef name,
           scatteringOps(),  constantOps(),   reductionOps(),     lossOps(),
           controlOps()})
       for (const OpRow &row : group)
-        all.emplace(Key(row.domain, row.name), &row);
+        all.push_back(&row);
+    return all;
+  }();
+  return rows;
+}
+
+const OpRow *accel::import::findOp(llvm::StringRef domain, llvm::StringRef name,
+                                   int64_t version) {
+  using Key = std::pair<llvm::StringRef, llvm::StringRef>;
+  static const std::multimap<Key, const OpRow *> rows = [] {
+    std::multimap<Key, const OpRow *> all;
+    for (const OpRow *row : allOps())
+      all.emplace(Key(row->domain, row->name), row);
     return all;
   }();
   const OpRow *best = nullptr;

@@ -44,6 +44,9 @@ llvm::ArrayRef<OpRow> reductionOps();
 llvm::ArrayRef<OpRow> lossOps();
 llvm::ArrayRef<OpRow> controlOps();
 
+/// The rows of all of these.
+llvm::ArrayRef<const OpRow *> allOps();
+
 /// The row for the operator as opset `version` defines it, or null.
 const OpRow *findOp(llvm::StringRef domain, llvm::StringRef name,
                     int64_t version);

@@ -24,11 +24,11 @@ struct AttributeRow {
 constexpr AttributeRow kAttributes[] = {
     {"axis", AttributeProto::INT,
      "Concat ConcatFromSequence Flatten Gather GatherElements OneHot "
-     "LayerNormalization LogSoftmax RMSNormalization ScatterElements Softmax "
-     "Split "
-     "SplitToSequence "},
+     "Hardmax LayerNormalization LogSoftmax LpNormalization "
+     "RMSNormalization ScatterElements Softmax Split SplitToSequence "},
     {"axes", AttributeProto::INTS,
-     "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean "
+     "Resize ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax "
+     "ReduceMean "
      "ReduceMin ReduceProd ReduceSumSquare "},
     {"keepdims", AttributeProto::INT,
      "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean "
@@ -40,11 +40,49 @@ constexpr AttributeRow kAttributes[] = {
     {"saturate", AttributeProto::INT, "Cast CastLike "},
     {"round_mode", AttributeProto::STRING, "Cast CastLike "},
     {"allowzero", AttributeProto::INT, "Reshape "},
-    {"alpha", AttributeProto::FLOAT, "Gemm HardSigmoid LeakyRelu "},
+    {"alpha", AttributeProto::FLOAT,
+     "Celu Elu Gemm HardSigmoid LRN LeakyRelu Selu Swish ThresholdedRelu "},
+    {"gamma", AttributeProto::FLOAT, "Selu "},
+    {"lambd", AttributeProto::FLOAT, "Shrink "},
+    {"bias", AttributeProto::FLOAT, "LRN Shrink "},
+    {"size", AttributeProto::INT, "LRN "},
+    {"p", AttributeProto::INT, "LpNormalization "},
+    {"k", AttributeProto::INT, "EyeLike "},
+    {"dtype", AttributeProto::INT, "EyeLike "},
+    {"blocksize", AttributeProto::INT, "DepthToSpace SpaceToDepth "},
+    {"coordinate_transformation_mode", AttributeProto::STRING, "Resize "},
+    {"nearest_mode", AttributeProto::STRING, "Resize "},
+    {"keep_aspect_ratio_policy", AttributeProto::STRING, "Resize "},
+    {"cubic_coeff_a", AttributeProto::FLOAT, "Resize "},
+    {"extrapolation_value", AttributeProto::FLOAT, "Resize "},
+    {"exclude_outside", AttributeProto::INT, "Resize "},
+    {"antialias", AttributeProto::INT, "Resize "},
+    {"scales", AttributeProto::FLOATS, "Upsample "},
+    {"group", AttributeProto::INT, "Conv ConvTranspose "},
+    {"kernel_shape", AttributeProto::INTS,
+     "AveragePool Conv ConvTranspose MaxPool "},
+    {"strides", AttributeProto::INTS,
+     "AveragePool Conv ConvTranspose MaxPool "},
+    {"dilations", AttributeProto::INTS,
+     "AveragePool Conv ConvTranspose MaxPool "},
+    {"pads", AttributeProto::INTS, "AveragePool Conv ConvTranspose MaxPool "},
+    {"auto_pad", AttributeProto::STRING,
+     "AveragePool Conv ConvTranspose MaxPool "},
+    {"output_padding", AttributeProto::INTS, "ConvTranspose "},
+    {"output_shape", AttributeProto::INTS, "ConvTranspose "},
+    {"ceil_mode", AttributeProto::INT, "AveragePool MaxPool "},
+    {"count_include_pad", AttributeProto::INT, "AveragePool "},
+    {"storage_order", AttributeProto::INT, "MaxPool "},
+    {"num_groups", AttributeProto::INT, "GroupNormalization "},
+    {"momentum", AttributeProto::FLOAT, "BatchNormalization "},
+    {"training_mode", AttributeProto::INT, "BatchNormalization "},
+    {"equation", AttributeProto::STRING, "Einsum "},
     {"beta", AttributeProto::FLOAT, "Gemm HardSigmoid "},
     {"transA", AttributeProto::INT, "Gemm "},
     {"transB", AttributeProto::INT, "Gemm "},
-    {"epsilon", AttributeProto::FLOAT, "LayerNormalization RMSNormalization "},
+    {"epsilon", AttributeProto::FLOAT,
+     "BatchNormalization GroupNormalization InstanceNormalization "
+     "LayerNormalization RMSNormalization "},
     {"stash_type", AttributeProto::INT, "LayerNormalization RMSNormalization "},
     {"exclusive", AttributeProto::INT, "CumSum "},
     {"reverse", AttributeProto::INT, "CumSum "},
@@ -70,7 +108,7 @@ constexpr AttributeRow kAttributes[] = {
     {"reduction", AttributeProto::STRING,
      "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss "},
     {"approximate", AttributeProto::STRING, "Gelu "},
-    {"mode", AttributeProto::STRING, "Pad "},
+    {"mode", AttributeProto::STRING, "DepthToSpace Pad Resize Upsample "},
     {"seed", AttributeProto::INT, "Dropout "},
     {"start", AttributeProto::INT, "Shape "},
     {"end", AttributeProto::INT, "Shape "},
@@ -84,9 +122,39 @@ constexpr AttributeRow kAttributes[] = {
     {"else_branch", AttributeProto::GRAPH, "If "},
     {"unknown", AttributeProto::STRINGS, ""}};
 
-constexpr const char *kStrings[] = {
-    "mean", "sum",  "none",     "tanh", "constant", "reflect", "edge",
-    "wrap", "both", "backward", "",     "\xc3\xa9", "x",       "nearest"};
+constexpr const char *kStrings[] = {"mean",
+                                    "sum",
+                                    "none",
+                                    "tanh",
+                                    "constant",
+                                    "reflect",
+                                    "edge",
+                                    "wrap",
+                                    "both",
+                                    "backward",
+                                    "",
+                                    "\xc3\xa9",
+                                    "x",
+                                    "nearest",
+                                    "linear",
+                                    "cubic",
+                                    "asymmetric",
+                                    "align_corners",
+                                    "tf_crop_and_resize",
+                                    "pytorch_half_pixel",
+                                    "half_pixel_symmetric",
+                                    "floor",
+                                    "ceil",
+                                    "round_prefer_ceil",
+                                    "not_larger",
+                                    "not_smaller",
+                                    "CRD",
+                                    "SAME_UPPER",
+                                    "SAME_LOWER",
+                                    "VALID",
+                                    "ij,jk->ik",
+                                    "...i->...",
+                                    "ii"};
 constexpr float kFloats[] = {0,
                              1,
                              -1,
@@ -99,21 +167,6 @@ constexpr float kFloats[] = {0,
                              1e9f,
                              __builtin_inff(),
                              __builtin_nanf("")};
-
-const std::vector<const import::OpRow *> &allRows() {
-  static const std::vector<const import::OpRow *> rows = [] {
-    std::vector<const import::OpRow *> all;
-    for (llvm::ArrayRef<import::OpRow> group :
-         {import::elementwiseOps(), import::linearOps(), import::normOps(),
-          import::attentionOps(), import::shapeOps(), import::indexingOps(),
-          import::scatteringOps(), import::constantOps(),
-          import::reductionOps(), import::lossOps(), import::controlOps()})
-      for (const import::OpRow &row : group)
-        all.push_back(&row);
-    return all;
-  }();
-  return rows;
-}
 
 } // namespace
 
@@ -259,7 +312,8 @@ void RandomModel::addAttributes(onnx::NodeProto &node, int depth) {
 }
 
 void RandomModel::addNode(onnx::GraphProto &graph, int depth) {
-  const import::OpRow &row = *allRows()[source.below(allRows().size())];
+  llvm::ArrayRef<const import::OpRow *> rows = import::allOps();
+  const import::OpRow &row = *rows[source.below(rows.size())];
   onnx::NodeProto &node = *graph.add_node();
   node.set_op_type(row.name.str());
   node.set_domain(row.domain.str());
