@@ -1,6 +1,6 @@
 """Which cases of a long sweep a run of the tests takes: every second or third, others in each of
 the sweeps that share a list, so that together they meet all of it; all of them with
-ACCEL_SWEEPS=1, which takes twice as long as the whole suite without."""
+ACCEL_SWEEPS=1."""
 import os
 import zlib
 

@@ -1,7 +1,7 @@
 """Runs files of tests, two at once, each in a process of its own, and writes what became
 of each test in the form of lit's results, which scripts/summarise-tests reads:
 run_files.py RESULTS FILE... The processes are forks of this one, which has imported what
-most of them need and has read the exporter's functions: together 12 seconds a file."""
+most of them need and has read the exporter's functions, seconds for each file."""
 import copy
 import functools
 import json

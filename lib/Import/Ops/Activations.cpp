@@ -14,6 +14,7 @@ using P = nn::ComparePredicate;
 static Value isAbove(Importer &n, Value x, double bound) {
   return n.compare(P::gt, x, n.splatLike(x, bound));
 }
+
 static LogicalResult importLeakyRelu(Importer &n) {
   double alpha = n.floatAttr("alpha", 0.01f);
   Value x = n.operand(0);

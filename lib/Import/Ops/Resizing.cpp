@@ -23,9 +23,13 @@ static Value gatherAt(Importer &n, Value x, const ResampledAxis &axis,
 
 static Value floats(Importer &n, ArrayRef<int64_t> shape, Type element,
                     ArrayRef<double> numbers) {
-  SmallVector<Attribute> values;
-  for (double number : numbers)
-    values.push_back(n.graph.builder.getFloatAttr(element, number));
+  SmallVector<APFloat> values;
+  for (double number : numbers) {
+    bool losesInfo = false;
+    values.emplace_back(number).convert(
+        cast<FloatType>(element).getFloatSemantics(),
+        APFloat::rmNearestTiesToEven, &losesInfo);
+  }
   return n.constant(
       DenseElementsAttr::get(RankedTensorType::get(shape, element), values));
 }
@@ -87,8 +91,10 @@ static Value resizeAxis(Importer &n, Value x, const Resampling &method,
   size_t most = 1;
   for (int64_t position = 0; position < axis.to; ++position) {
     double place = locate(method, axis, position);
+    // NaN is nowhere in the operand.
+    bool isInside = place >= 0 && place <= double(axis.from - 1);
     isCropped.push_back(method.transformation == "tf_crop_and_resize" &&
-                        (place < 0 || place > double(axis.from - 1)));
+                        !isInside);
     all.push_back(findTaps(method, axis, isCropped.back() ? 0 : place));
     most = std::max(most, all.back().positions.size());
   }
@@ -197,6 +203,10 @@ sizeAxes(Importer &n, ArrayRef<int64_t> dims, ArrayRef<int64_t> sizes,
   double factor = 0;
   for (auto [dim, size] : llvm::zip_equal(dims, sizes)) {
     size_t at = axes.size();
+    if (size < 1 || size > kMostPositions || shape[dim] < 1)
+      return n.error() << "expected from 1 to " << kMostPositions
+                       << " positions of dimension " << dim << ", found "
+                       << size << " of " << shape[dim];
     double scale = double(size) / double(shape[dim]);
     factor = at == 0                   ? scale
              : policy == "not_smaller" ? std::max(factor, scale)
