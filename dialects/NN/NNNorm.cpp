@@ -43,3 +43,26 @@ LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *context,
       RankedTensorType::get(input.getShape(), input.getElementType()));
   return success();
 }
+
+LogicalResult BatchNormOp::inferReturnTypes(MLIRContext *context,
+                                            std::optional<Location> loc,
+                                            BatchNormOp::Adaptor adaptor,
+                                            SmallVectorImpl<Type> &types) {
+  auto input = cast<RankedTensorType>(adaptor.getInput().getType());
+  if (input.getRank() < 2)
+    return emitOptionalError(loc, "expected an operand [N, C, S...], found ",
+                             input);
+  double momentum = adaptor.getMomentum().convertToDouble();
+  if (!(momentum >= 0 && momentum <= 1))
+    return emitOptionalError(loc, "expected 'momentum' in [0, 1], found ",
+                             momentum);
+  for (Value running : {adaptor.getMean(), adaptor.getVariance()}) {
+    auto type = cast<RankedTensorType>(running.getType());
+    if (type.getShape() != input.getShape().slice(1, 1))
+      return emitOptionalError(loc, "expected running statistics of ",
+                               input.getDimSize(1), " channels, found ", type);
+  }
+  types.push_back(
+      RankedTensorType::get(input.getShape(), input.getElementType()));
+  return success();
+}

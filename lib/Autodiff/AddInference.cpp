@@ -1,6 +1,7 @@
 // Adds the entries of a training program that do not train: what a user asks of
 // a model between steps and after them.
 
+#include "BatchNorm.h"
 #include "Passes.h"
 #include "SeparateRows.h"
 #include "dialects/Accel/Accel.h"
@@ -17,8 +18,10 @@ namespace accel::autodiff {
 #define GEN_PASS_DEF_ADDINFERENCEPASS
 #include "lib/Autodiff/Passes.h.inc"
 
-/// What training alone needs: dropout, and where gradients stop.
+/// What training alone needs: statistics of the batch, dropout, and where
+/// gradients stop.
 static void dropTraining(func::FuncOp entry) {
+  normalizeByRunning(entry);
   for (Operation &op :
        llvm::make_early_inc_range(entry.getBody().front().without_terminator()))
     if (isa<nn::DropoutOp, nn::StopGradientOp>(op)) {

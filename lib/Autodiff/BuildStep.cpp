@@ -2,6 +2,7 @@
 // update.
 
 #include "lib/Autodiff/BuildStep.h"
+#include "BatchNorm.h"
 #include "Differentiate.h"
 #include "Passes.h"
 #include "StepStates.h"
@@ -43,7 +44,8 @@ public:
         scaler(rule.scaler) {}
 
   LogicalResult run(StringRef lossSpec, ArrayRef<std::string> trainable,
-                    ArrayRef<std::string> frozen, bool emitGradients);
+                    ArrayRef<std::string> frozen, const BatchNormScope &norms,
+                    ArrayRef<std::string> batchDims, bool emitGradients);
 
 private:
   FailureOr<SmallVector<Write>> addStates(ArrayRef<NewState> wanted,
@@ -86,6 +88,7 @@ private:
   /// Marked gradients of `trained`; null where the loss does not depend on it.
   SmallVector<Value> gradients;
   LossScaler scaler;
+  SmallVector<Write> running; ///< statistics of batch norms
   SmallVector<Write> scaling; ///< the scaler's states; none without one
   Value overflows;            ///< whether a gradient is not finite; with one
   SmallVector<Value> results;
@@ -404,6 +407,17 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   }
   if (failed(addOptimizerStates(parameters)) || failed(addAverages(parameters)))
     return failure();
+  auto keepUnlessDone = [&](const NNBuilder &own, Value value, Value old) {
+    RankedTensorType type = NNBuilder::typeOf(old);
+    // In the shape that it is made in, so that one loop does both.
+    if (auto shaped = value.getDefiningOp<nn::ReshapeOp>()) {
+      value = shaped.getInput();
+      old = own.reshape(old, NNBuilder::typeOf(value).getShape());
+    }
+    Value kept = own.select(
+        own.spread(isDone, NNBuilder::typeOf(old).getShape()), value, old);
+    return own.reshape(kept, type.getShape());
+  };
   SmallVector<Write> writes;
   for (Updating &each : parameters) {
     nn::StateOp state = each.trained->state;
@@ -417,23 +431,13 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
     Updated updated = each.optimizer->update(
         own,
         {old, gradient, states, !state.getMembers().empty(), each.average.old});
-    auto keepUnlessDone = [&](Value value, Value old) {
-      RankedTensorType type = NNBuilder::typeOf(old);
-      // In the shape that it is made in, so that one loop does both.
-      if (auto shaped = value.getDefiningOp<nn::ReshapeOp>()) {
-        value = shaped.getInput();
-        old = own.reshape(old, NNBuilder::typeOf(value).getShape());
-      }
-      Value kept = own.select(
-          own.spread(isDone, NNBuilder::typeOf(old).getShape()), value, old);
-      return own.reshape(kept, type.getShape());
-    };
     writes.push_back({state, each.trained->argument,
-                      keepUnlessDone(updated.parameter, old)});
+                      keepUnlessDone(own, updated.parameter, old)});
     for (auto [write, value] : llvm::zip_equal(each.states, updated.states))
-      write.value = keepUnlessDone(value, write.old);
+      write.value = keepUnlessDone(own, value, write.old);
     if (each.average.state)
       each.average.value = keepUnlessDone(
+          own,
           updated.average ? updated.average
                           : buildAverage(own, each, updated.parameter, step),
           each.average.old);
@@ -459,6 +463,10 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   };
   for (Write &write : writes)
     addWrite(write.state, write.value);
+  for (Write &write : running) {
+    NNBuilder own{builder, write.value.getLoc()};
+    addWrite(write.state, keepUnlessDone(own, write.value, write.old));
+  }
   // In the order in which they are arguments.
   SmallVector<Write> ofOptimizers;
   for (Updating &each : parameters) {
@@ -498,10 +506,10 @@ void StepBuilder::finish() {
     module->setAttr(kSeedAttr, builder.getI64IntegerAttr(rule.seed));
 }
 
-LogicalResult StepBuilder::run(StringRef lossSpec,
-                               ArrayRef<std::string> trainable,
-                               ArrayRef<std::string> frozen,
-                               bool emitGradients) {
+LogicalResult
+StepBuilder::run(StringRef lossSpec, ArrayRef<std::string> trainable,
+                 ArrayRef<std::string> frozen, const BatchNormScope &norms,
+                 ArrayRef<std::string> batchDims, bool emitGradients) {
   if (auto reason = module->getAttrOfType<StringAttr>(kUntrainableAttr))
     return entry.emitError()
            << "cannot train this module: " << reason.getValue();
@@ -531,9 +539,14 @@ LogicalResult StepBuilder::run(StringRef lossSpec,
   calls = counters->back().old;
   if (failed(addScaler()))
     return failure();
+  FailureOr<SmallVector<Write>> statistics =
+      normalizeByBatch(entry, norms, batchDims);
+  if (failed(statistics))
+    return failure();
+  running = *statistics;
   expandDropout(entry, calls, rule.seed);
   builder.setInsertionPoint(entry.getBody().front().getTerminator());
-  // Dropout may have replaced it.
+  // Dropout or a norm may have replaced it.
   Value value = entry.getBody().front().getTerminator()->getOperand(0);
   if (failed(markGradients(value)))
     return failure();
@@ -565,6 +578,8 @@ struct BuildStepPass : impl::BuildStepPassBase<BuildStepPass> {
     if (failed(step.run(
             loss, SmallVector<std::string>(trainable.begin(), trainable.end()),
             SmallVector<std::string>(frozen.begin(), frozen.end()),
+            {batchNormParts, batchNormUpdates},
+            SmallVector<std::string>(batchDims.begin(), batchDims.end()),
             emitGradients)))
       signalPassFailure();
   }

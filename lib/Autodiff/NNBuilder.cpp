@@ -33,6 +33,16 @@ Location autodiff::gradientLoc(Value value) {
   return ::gradientLoc(value.getLoc());
 }
 
+Value NNBuilder::numbers(ArrayRef<double> values, Type element) const {
+  SmallVector<Attribute> rounded;
+  for (double value : values)
+    rounded.push_back(FloatAttr::get(element, value));
+  return nn::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(
+          RankedTensorType::get(int64_t(values.size()), element), rounded));
+}
+
 Value NNBuilder::iota(ArrayRef<int64_t> shape, int64_t dim) const {
   return make<nn::IotaOp>(RankedTensorType::get(shape, builder.getI64Type()),
                           dim);

@@ -78,6 +78,8 @@ struct NNBuilder {
   mlir::Value scale(mlir::Value value, double factor) const {
     return mul(value, splat(factor, value));
   }
+  /// A constant of one dimension, rounded to a float type.
+  mlir::Value numbers(llvm::ArrayRef<double> values, mlir::Type element) const;
   /// Each element's index in dimension `dim`, as i64.
   mlir::Value iota(llvm::ArrayRef<int64_t> shape, int64_t dim) const;
   mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape) const;

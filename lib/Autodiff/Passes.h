@@ -8,6 +8,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
+#include <optional>
 
 namespace accel::autodiff {
 #define GEN_PASS_DECL
@@ -30,6 +31,9 @@ struct TrainOptions {
   /// `train-measure-rounding` (empty without `--metrics=precision`).
   std::function<void(mlir::OpPassManager &)> tagProducts, quantizeProducts,
       measureRounding;
+  /// `--batch-norm`: whether norms of a model are trained by statistics of the
+  /// batch; as it was exported, unless it is said.
+  std::optional<bool> trainsBatchNorms;
   /// `--allow-folded`: parameters that the exporter folded are held constant.
   bool allowFolded = false;
 };

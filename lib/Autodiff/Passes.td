@@ -24,7 +24,7 @@ def AddInferencePass : Pass<"nn-add-inference", "::mlir::ModuleOp"> {
     that count, their numerators and denominators are outputs (`loss.term.K.numerator`), of which `acc-run` makes the
     loss of all rows.
 
-    Dropout gives what it is given. Inputs and states that the results do not
+    Batch norms go by running statistics, and dropout gives what it is given. Inputs and states that the results do not
     need are gone: a forward takes no labels. Refuses names that are no outputs, those of reports, and a name given twice.
 
     ```mlir
@@ -121,6 +121,11 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
     - The verdict is an i32: 0 the step is done, 1 it is skipped, 2 it has failed,
       as where its loss or gradient norm is not finite. A step that is not done
       changes no state, but that one that is skipped is a call.
+    - A batch norm is by the statistics of its part of the batch, one of
+      `batch-norm-parts`, and its running statistics r become
+      (1 - m)^U r + sum of m (1 - m)^(U-1-i) b_i: what U = `batch-norm-updates`
+      updates one after another come to, b_i the mean of the statistics of as many
+      parts (docs/BatchNorm.md; lib/Autodiff/BatchNorm.cpp).
     - Dropout draws from the seed, the number of the call, its site in the model and
       the logical coordinates of the element.
 
@@ -167,6 +172,9 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
     ListOption<"frozen", "frozen", "std::string", "Patterns of what is not trained">,
     Option<"emitGradients", "emit-gradients", "bool", "false", "Return the gradients">,
     Option<"fp8Moments", "fp8-moments", "bool", "false", "Moments of adamw and adam are codes, those of adamw_fp8 and adam_fp8">,
+    Option<"batchNormParts", "batch-norm-parts", "int64_t", "1", "Equal parts of a batch that batch norms take statistics of">,
+    Option<"batchNormUpdates", "batch-norm-updates", "int64_t", "1", "How often a step brings running statistics on: a divisor of the parts">,
+    ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input; INPUT=none: it has none">,
   ];
   let dependentDialects = ["::accel::AccelDialect", "::accel::nn::NNDialect"];
 }

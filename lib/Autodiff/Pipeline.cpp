@@ -23,7 +23,9 @@ void autodiff::buildTrainPipeline(OpPassManager &pm,
     }
     if (options.tagProducts)
       options.tagProducts(pm);
-    pm.addPass(createBuildStepPass(options.step));
+    BuildStepPassOptions step = options.step;
+    step.batchDims = options.inference.batchDims;
+    pm.addPass(createBuildStepPass(step));
     if (options.quantizeProducts)
       options.quantizeProducts(pm);
     if (options.measureRounding)

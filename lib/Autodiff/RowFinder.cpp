@@ -142,11 +142,16 @@ RowFinder::State RowFinder::transfer(Operation *op) {
     operands.push_back(states.lookup(operand));
     hasRows |= operands.back().kind == RowKind::Rows;
     hasTerms |= isOfAllRows(operands.back().kind);
-    if (operands.back().kind == RowKind::Mixed)
+    if (operands.back().kind == RowKind::Mixed && !placesAlone)
       return mixed;
   }
   if (!hasRows && !hasTerms)
     return {};
+  if (placesAlone) {
+    auto sharded = dyn_cast<ShardingRuleOpInterface>(op);
+    return sharded ? transferPlaces(op, sharded.getShardingRule(), operands)
+                   : mixed;
+  }
   if (hasRows && hasTerms) // rows that depend on what all rows come to
     return mixed;
   auto sharded = dyn_cast<ShardingRuleOpInterface>(op);
@@ -157,10 +162,10 @@ RowFinder::State RowFinder::transfer(Operation *op) {
                   : transferRows(op, rule, operands);
 }
 
-RowFinder::State RowFinder::transferRows(Operation *op,
-                                         const ShardingRule &rule,
-                                         ArrayRef<State> operands) {
-  State mixed{RowKind::Mixed};
+/// The place that all operands with rows have them in, if it is one.
+std::optional<RowFinder::Place>
+RowFinder::findCommonPlace(Operation *op, const ShardingRule &rule,
+                           ArrayRef<State> operands) const {
   std::optional<Place> place;
   for (auto [number, state] : llvm::enumerate(operands)) {
     if (state.kind != RowKind::Rows)
@@ -169,9 +174,35 @@ RowFinder::State RowFinder::transferRows(Operation *op,
         findPlace(rule, rule.operands[number][state.dim],
                   shapeOf(op->getOperand(number))[state.dim], state.inner);
     if (!own || (place && !(*place == *own)))
-      return mixed;
+      return std::nullopt;
     place = own;
   }
+  return place;
+}
+
+RowFinder::State RowFinder::transferPlaces(Operation *op,
+                                           const ShardingRule &rule,
+                                           ArrayRef<State> operands) {
+  std::optional<Place> place = findCommonPlace(op, rule, operands);
+  if (!place)
+    return {RowKind::Mixed};
+  for (auto [number, result] : llvm::enumerate(op->getResults())) {
+    bool isTwice = false;
+    std::optional<State> found = findFactor(rule, rule.results[number],
+                                            shapeOf(result), *place, isTwice);
+    if (found && !isTwice)
+      states[result] = *found;
+  }
+  return {};
+}
+
+RowFinder::State RowFinder::transferRows(Operation *op,
+                                         const ShardingRule &rule,
+                                         ArrayRef<State> operands) {
+  State mixed{RowKind::Mixed};
+  std::optional<Place> place = findCommonPlace(op, rule, operands);
+  if (!place)
+    return mixed;
   bool isTwice = false;
   for (auto [number, operand] : llvm::enumerate(op->getOperands())) {
     std::optional<State> found = findFactor(rule, rule.operands[number],

@@ -30,6 +30,14 @@ public:
       : entry(entry), batchDims(batchDims), countsAreFree(countsAreFree),
         ofTokens(ofTokens) {}
 
+  /// Finds where rows are alone, whether or not they depend on each other or on
+  /// their place.
+  RowFinder(mlir::func::FuncOp entry, llvm::ArrayRef<std::string> batchDims)
+      : RowFinder(entry, batchDims, /*countsAreFree=*/false,
+                  /*ofTokens=*/false) {
+    placesAlone = true;
+  }
+
   /// Finds the states of all values; fails where no input has rows.
   mlir::LogicalResult run();
 
@@ -68,6 +76,11 @@ private:
                                          Place place, bool &isTwice);
   static bool isNumbered(const ShardingRule &rule, Place place);
   State transfer(mlir::Operation *op);
+  std::optional<Place> findCommonPlace(mlir::Operation *op,
+                                       const ShardingRule &rule,
+                                       llvm::ArrayRef<State> operands) const;
+  State transferPlaces(mlir::Operation *op, const ShardingRule &rule,
+                       llvm::ArrayRef<State> operands);
   State transferRows(mlir::Operation *op, const ShardingRule &rule,
                      llvm::ArrayRef<State> operands);
   State transferTerms(mlir::Operation *op, const ShardingRule &rule,
@@ -78,7 +91,7 @@ private:
 
   mlir::func::FuncOp entry;
   llvm::ArrayRef<std::string> batchDims;
-  bool countsAreFree, ofTokens;
+  bool countsAreFree, ofTokens, placesAlone = false;
   int64_t batch = 1;
   llvm::DenseMap<mlir::Value, State> states; ///< Of all that is not free.
   llvm::SmallVector<mlir::StringAttr> inputs;

@@ -47,18 +47,25 @@ autodiff::chooseTrained(ModuleOp module, func::FuncOp entry,
   if (failed(patterns))
     return failure();
   SmallVector<StringRef> all;
+  nn::StateOp other; // matched by --trainable, and no parameter
+  bool matchesParameter = false;
   for (auto state : module.getOps<nn::StateOp>()) {
     SmallVector<StringRef> names = getNames(state);
     llvm::append_range(all, names);
     std::optional<bool> decided = patterns->decide(names);
-    if (decided)
+    if (!decided)
+      continue;
+    if (state.getRole() == nn::StateRole::parameter) {
       state.setFrozen(!*decided);
-    if (decided == true && state.getRole() != nn::StateRole::parameter)
-      return state.emitError() << "expected --trainable to match parameters, "
-                                  "found state '"
-                               << state.getSymName() << "' of role "
-                               << nn::stringifyStateRole(state.getRole());
+      matchesParameter |= *decided;
+    } else if (*decided && !other)
+      other = state;
   }
+  if (other && !matchesParameter)
+    return other.emitError() << "expected --trainable to match parameters, "
+                                "found state '"
+                             << other.getSymName() << "' of role "
+                             << nn::stringifyStateRole(other.getRole());
   if (failed(patterns->checkAllMatched(all, entry.getLoc())) ||
       failed(settleStacks(module)))
     return failure();

@@ -80,6 +80,11 @@ private:
         op->emitOpError() << "draws anew in every step of training, expected "
                              "--train or a model exported for inference";
         valid = false;
+      } else if (isa<nn::BatchNormOp>(op)) {
+        op->emitOpError() << "takes statistics of the batch in training and "
+                             "running ones elsewhere, expected --train or a "
+                             "model exported for inference";
+        valid = false;
       } else if (isa<nn::StopGradientOp>(op)) {
         op->emitOpError() << "means something only where gradients are built, "
                              "expected --train";

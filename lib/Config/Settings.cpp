@@ -116,6 +116,10 @@ static constexpr NamedSetting kSettings[] = {
            "auto, none, or how many chunks the rows of a loss are taken in, so "
            "that logits are never there at once"),
     ofLayout("mixed_precision", "no,bf16,fp16,fp8"),
+    ofPass("batch_norm.scope", "micro_batch,rank,batch",
+           "what batch norms take statistics of: a micro-batch on all ranks, "
+           "as SyncBatchNorm, a rank's piece of one, as "
+           "DistributedDataParallel, or the whole batch"),
     ofPass("fp8.recipe",
            "delayed,current,block,mxfp8,nvfp4,tensorwise,rowwise,"
            "rowwise_with_gw_hp,msamp_o1,msamp_o2",

@@ -42,6 +42,17 @@ getQuantizeOptions(const PhaseOptions &options) {
   return quantize;
 }
 
+/// Whose statistics batch norms take, as parts of the batch. Running ones are
+/// brought on once for each micro-batch, as in PyTorch.
+static void setBatchNormScope(autodiff::BuildStepPassOptions &step,
+                              const PhaseOptions &options) {
+  int64_t microBatches = options.place.annotate.microBatches;
+  step.batchNormUpdates = options.batchNormScope == "batch" ? 1 : microBatches;
+  step.batchNormParts = options.batchNormScope == "rank"
+                            ? countBatchParts(options).value_or(microBatches)
+                            : step.batchNormUpdates;
+}
+
 /// What a budget decides beside recomputation: whatever is `auto`.
 static search::OpenDecisions listOpen(const PhaseOptions &options) {
   search::OpenDecisions open;
@@ -94,6 +105,7 @@ void accel::driver::buildPhase(Phase phase, OpPassManager &pm,
     // A forward program stays as it is. What is sent is said here
     // already: the proof holds one rank's program against this phase.
     autodiff::TrainOptions train = options.train;
+    setBatchNormScope(train.step, options);
     train.factors = options.wire.hook == "power_sgd";
     // Which products are of which layer is known before it, and which kind
     // each of the backward is, after it.

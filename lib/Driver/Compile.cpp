@@ -186,6 +186,7 @@ LogicalResult Compilation::load() {
   importOptions.hashWeights = options.hashWeights;
   importOptions.batchParts = countBatchParts(options.phases).value_or(1);
   importOptions.forTraining = options.phases.train.enabled;
+  importOptions.trainsBatchNorms = options.phases.train.trainsBatchNorms;
   importOptions.allowFolded = options.phases.train.allowFolded;
   importOptions.marksMeans = options.phases.train.rowMask;
   importOptions.marksCalls = options.phases.autocast.lists != "none";

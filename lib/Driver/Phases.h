@@ -45,6 +45,8 @@ struct PhaseOptions {
   /// Its lists: what `mixedPrecision` casts beside products.
   precision::AutocastPassOptions autocast;
   Fp8Options fp8;
+  /// What batch norms take statistics of: `micro_batch`, `rank` or `batch`.
+  std::string batchNormScope = "micro_batch";
   bool measuresRounding = false; ///< `--metrics=precision`
   parallel::PlaceOptions place;
   parallel::MarkRecomputedPassOptions recompute;

@@ -182,6 +182,10 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into {
        return {o.autocast.lists, "none,cuda,cpu"};
      }},
+    {"batch_norm.scope",
+     [](PhaseOptions &o) -> Into {
+       return {o.batchNormScope, "micro_batch,rank,batch"};
+     }},
     {"fp8.recipe",
      [](PhaseOptions &o) -> Into {
        return {o.fp8.quantize.recipe,
@@ -360,6 +364,14 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
     return refuse("expected '--mixed-precision=fp8' with '" + name + "'");
   if (name == "autocast.lists")
     return checkAutocast(options);
+  if (setting == "batch_norm.scope=batch" &&
+      options.place.annotate.microBatches > 1)
+    return refuse("expected one micro-batch with 'batch_norm.scope=batch', "
+                  "found " +
+                  Twine(options.place.annotate.microBatches) +
+                  ": they run one after another, and none has the statistics "
+                  "of all; use batch_norm.scope=micro_batch, which takes each "
+                  "micro-batch's");
   const std::string &recipe = options.fp8.quantize.recipe;
   if (name == "fp8.blocks" && recipe == "delayed")
     return refuse("expected 'fp8.recipe=current' (or tensorwise) with "

@@ -46,6 +46,9 @@ public:
       restored;
   /// What NonZero chooses at run time.
   Choices choices;
+  /// The states that operands 3 and 4 of batch norms that are trained are.
+  llvm::DenseMap<std::pair<const onnx::NodeProto *, unsigned>, mlir::Value>
+      runningStatistics;
   /// Operations on constants that one model may take, some ten seconds of them,
   /// and how many are left.
   static constexpr int64_t kMostOperations = int64_t(1) << 28;

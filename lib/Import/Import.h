@@ -28,6 +28,10 @@ struct ImportOptions {
   /// are put back as states, states that are not to be trained are `frozen`,
   /// dropout in training mode is imported; undecided initializers are an error.
   bool forTraining = false;
+  /// Whether batch norms of a module for training take statistics of the batch
+  /// and keep running ones, or go by running ones that stay as they are; unless
+  /// it is said, as the file says, and an error where it does not.
+  std::optional<bool> trainsBatchNorms;
   /// Parameters of which a use was folded are held constant, as the table says
   /// (`IdentifyOptions::allowFolded`), instead of being an error.
   bool allowFolded = false;

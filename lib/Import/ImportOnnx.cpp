@@ -6,6 +6,7 @@
 #include "BindDims.h"
 #include "GraphImporter.h"
 #include "Tensors.h"
+#include "TrainedNorms.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/NN/Calls.h"
 #include "dialects/NN/NN.h"
@@ -38,6 +39,7 @@ private:
                                           DenseElementsAttr value);
   LogicalResult declareStates(ModuleOp module);
   FailureOr<nn::StateOp> declareState(const onnxio::Parameter &parameter);
+  LogicalResult declareBuffers(ModuleOp module, const TrainedNorms &norms);
   LogicalResult reportDoubts();
   LogicalResult checkTrainable();
   void describeTraining(ModuleOp module, bool losesStops);
@@ -53,6 +55,7 @@ private:
   OpBuilder builder;
   /// The states declared, by number in the table, in its order.
   SmallVector<std::pair<unsigned, nn::StateOp>> states;
+  SmallVector<nn::StateOp> buffers;
 };
 
 } // namespace
@@ -262,6 +265,28 @@ LogicalResult ModelImporter::declareStates(ModuleOp module) {
   return success();
 }
 
+/// Running statistics are kept as buffers are: with the weights.
+LogicalResult ModelImporter::declareBuffers(ModuleOp module,
+                                            const TrainedNorms &norms) {
+  builder.setInsertionPointToEnd(module.getBody());
+  for (const auto &[name, tensor] : norms.statistics) {
+    onnxio::Parameter buffer;
+    buffer.name = name;
+    buffer.shape.assign(tensor->dims().begin(), tensor->dims().end());
+    buffer.dtype = tensor->data_type();
+    buffer.initializers.push_back(
+        {tensor->name(),
+         llvm::to_vector<4>(llvm::seq<int64_t>(0, tensor->dims_size()))});
+    FailureOr<nn::StateOp> state = declareState(buffer);
+    if (failed(state))
+      return failure();
+    state->setRole(nn::StateRole::buffer);
+    state->setFrozen(false);
+    buffers.push_back(*state);
+  }
+  return success();
+}
+
 /// One error for each way in which the file does not tell what the user wrote.
 LogicalResult ModelImporter::reportDoubts() {
   bool isRefused = false;
@@ -416,6 +441,9 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
   setPhase(*module, Phase::NN);
   if (failed(checkTrainable()) || failed(declareStates(*module)))
     return nullptr;
+  FailureOr<TrainedNorms> norms = findTrainedNorms(file, table, options);
+  if (failed(norms) || failed(declareBuffers(*module, *norms)))
+    return nullptr;
 
   SmallVector<Type> types;
   SmallVector<Location> locations;
@@ -431,12 +459,14 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
     attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
         nn::kInputAttr, builder.getStringAttr(input->name()))));
   }
-  for (auto &[number, state] : states) {
+  auto addState = [&](nn::StateOp state) {
     types.push_back(state.getType());
     locations.push_back(state.getLoc());
     attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
         nn::kStateAttr, FlatSymbolRefAttr::get(state.getSymNameAttr()))));
-  }
+  };
+  llvm::for_each(llvm::make_second_range(states), addState);
+  llvm::for_each(buffers, addState);
   auto function = func::FuncOp::create(builder, file.location(), "main",
                                        builder.getFunctionType(types, {}));
   function->setAttr(nn::kEntryAttr, builder.getUnitAttr());
@@ -465,6 +495,8 @@ OwningOpRef<ModuleOp> ModelImporter::run() {
   }
   for (auto &[number, state] : states)
     importer.states[number] = block->getArgument(argument++);
+  for (const auto &[place, number] : norms->uses)
+    importer.runningStatistics[place] = block->getArgument(argument + number);
   if (failed(importer.importNodes(file.graph())))
     return nullptr;
   bool isGuarded =

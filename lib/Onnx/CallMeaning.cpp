@@ -1,5 +1,6 @@
 // What calls mean in training beside what their nodes compute.
 #include "CallMeaning.h"
+#include "BatchNorms.h"
 #include "CallFrames.h"
 #include "ForwardFrames.h"
 #include "NodeInfo.h"
@@ -98,17 +99,18 @@ static std::string checkDropout(const Call &call) {
 }
 
 /// batch_norm(input, weight, bias, running_mean, running_var, training, …) and
-/// its native forms.
+/// its native forms. PyTorch's exporter writes a node of inference, which its
+/// call corrects (BatchNorms.h); its optimizer believes the node, and folds it
+/// into the product before.
 static std::string checkBatchNorm(const Call &call) {
-  if (textOf(call, 5, "training") != "True")
+  bool takesStatistics = any_of(call.nodes, [](const onnx::NodeProto *node) {
+    return StringRef(node->op_type()).starts_with("Reduce");
+  });
+  if (textOf(call, 5, "training") != "True" || takesStatistics ||
+      hasNode(call, "BatchNormalization"))
     return {};
-  for (const onnx::NodeProto *node : call.nodes) {
-    const onnx::AttributeProto *mode = findAttribute(*node, "training_mode");
-    if (node->op_type() == "BatchNormalization" && (!mode || mode->i() == 0))
-      return "normalizes by the statistics of the batch, and its node by "
-             "running ones";
-  }
-  return {};
+  return "normalizes by the statistics of the batch, and its nodes by running "
+         "ones";
 }
 
 /// embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse)
@@ -141,17 +143,13 @@ struct Row {
 };
 } // namespace
 
-static constexpr StringLiteral kNormRemedy =
-    "call eval() on the norm to train with its running statistics, or use "
-    "another norm";
-
 static const Row rows[] = {
     {"scaled_dot_product_attention", checkAttention},
     {"native_dropout", checkDropout},
     {"dropout", checkDropout},
-    {"batch_norm", checkBatchNorm, kNormRemedy},
-    {"native_batch_norm", checkBatchNorm, kNormRemedy},
-    {"_native_batch_norm_legit*", checkBatchNorm, kNormRemedy},
+    {"batch_norm", checkBatchNorm},
+    {"native_batch_norm", checkBatchNorm},
+    {"_native_batch_norm_legit*", checkBatchNorm},
     {"embedding", checkFrequency, "leave 'scale_grad_by_freq' out"},
     {"embedding", checkSparse,
      "leave 'sparse' out, the step is the same for SGD"},
@@ -230,14 +228,17 @@ void checkCallMeaning(const TracedProgram &program,
   }
   if (region)
     doubts.push_back(std::move(*region));
+  BatchNorms norms(program.file);
   for (const std::string &name : program.mutated())
-    doubts.push_back({nullptr,
-                      {},
-                      "the forward changes '" + name +
-                          "', and the file does not carry it from step to step",
-                      Doubt::Meaning,
-                      "compute without writing to it, or call eval() on the "
-                      "part that does"});
+    if (!norms.keeps(name))
+      doubts.push_back(
+          {nullptr,
+           {},
+           "the forward changes '" + name +
+               "', and the file does not carry it from step to step",
+           Doubt::Meaning,
+           "compute without writing to it, or call eval() on the "
+           "part that does"});
 }
 
 } // namespace accel::onnxio

@@ -13,7 +13,8 @@ namespace accel::onnxio {
 static bool isPlain(StringRef op) {
   static constexpr StringLiteral plain =
       "_safe_softmax _softmax _log_softmax _to_copy _unsafe_view "
-      "abs add addbmm addcdiv addcmul addmm alias amax amin atan "
+      "abs add addbmm addcdiv addcmul "
+      "addmm alias amax amin atan "
       "atan2 avg_pool2d baddbmm bilinear bmm cat celu clamp "
       "clamp_max clamp_min clone conv1d conv2d conv3d convolution "
       "cos cosh cross_entropy_loss cumsum detach diagonal div dot "

@@ -216,13 +216,17 @@ def _later_calls(run, first):
 
 
 def _as_module(program):
-    """`program` as a module that gradients pass; tracing leaves a call that has none."""
+    """`program` as a module that gradients pass; tracing leaves a call that has none, and writes
+    of buffers, which autograd would have kept as they were."""
     def copy(into, source, non_blocking=False):
         return source.to(into.dtype).expand(into.shape)
     module = program.module()
     for node in module.graph.nodes:
         if node.target is torch.ops.aten.copy.default:
             node.target = copy
+        elif node.target is torch.ops.aten.copy_.default and node.args[0].op == "get_attr":
+            node.replace_all_uses_with(node.args[1])
+            module.graph.erase_node(node)
     module.recompile()
     return module
 

@@ -104,6 +104,8 @@ ROWS = [
     Row(aten.scaled_dot_product_attention.default, formulas.masked_attention, _has_truth_mask),
     Row(aten.dropout_.default, formulas.dropout_in_place),
     Row(aten.batch_norm.default, formulas.batch_norm, lambda training, **_: not training),
+    Row(aten.batch_norm.default, formulas.batch_norm_without_states,
+        lambda training, running_mean, **_: training and running_mean is None),
     Row(aten.group_norm.default, formulas.group_norm),
     Row(aten.elu.default, formulas.elu),
     Row(aten.selu.default, formulas.selu),
@@ -144,9 +146,9 @@ def _embedding_flags(scale_grad_by_freq=False, sparse=False, **_):
     return None
 
 
-_STATISTICS = ("statistics of the batch are taken in training mode, and acc has no operator for "
-               "them yet: call eval() on the norm to train with its running statistics, or use "
-               "another norm")
+_STATISTICS = ("running statistics of an instance norm are kept in training mode, and acc has no "
+               "operator that does: leave track_running_stats out, or call eval() on the norm to "
+               "train with its running statistics")
 
 #: Calls that no file can hold, and why: the function gives the reason, or None.
 REFUSED = {
@@ -155,7 +157,6 @@ REFUSED = {
     aten.embedding_renorm_.default: lambda **_: (
         "max_norm rescales the table in every forward: leave it out, or normalise what is "
         "looked up"),
-    aten.batch_norm.default: lambda training, **_: _STATISTICS if training else None,
     aten.instance_norm.default: lambda running_mean, use_input_stats, **_: (
         _STATISTICS if use_input_stats and running_mean is not None else None),
 }

@@ -80,6 +80,15 @@ def batch_norm(input, weight, bias, running_mean, running_var, training, momentu
     return result if bias is None else result + bias.reshape(shape)
 
 
+def batch_norm_without_states(input, weight, bias, running_mean, running_var, training, momentum,
+                              eps, cudnn_enabled=True):
+    """By the statistics of all samples there are, which nobody keeps."""
+    dims = [0, *range(2, input.dim())]
+    mean = input.mean(dims)
+    variance = (input - input.mean(dims, keepdim=True)).square().mean(dims)
+    return batch_norm(input, weight, bias, mean, variance, False, momentum, eps)
+
+
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5, cudnn_enabled=True):
     """A layer norm of each group, then a scale and a shift of each channel."""
     groups = input.reshape(input.shape[0], num_groups, -1)

@@ -13,7 +13,7 @@ import torch
 from torch.export.graph_signature import TensorArgument
 from torch.utils import _pytree as pytree
 
-from . import agreement, complex_numbers, explicit, losses, signature, state, stops, trace, write
+from . import agreement, batch_norms, complex_numbers, explicit, losses, signature, state, stops, trace, write
 from .errors import Refused
 
 
@@ -79,9 +79,12 @@ def _check_inputs(module, args, kwargs, loss):
 
 
 def _refuse_changes(program):
-    """Buffers and inputs that the forward writes: a step has no place to keep them."""
+    """Buffers and inputs that the forward writes: a step has no place to keep them, but for what
+    batch norms keep."""
     written = program.graph_signature
-    changed = [f"buffer '{name}'" for name in written.buffers_to_mutate.values()]
+    kept = batch_norms.kept_buffers(program)
+    changed = [f"buffer '{name}'" for name in written.buffers_to_mutate.values()
+               if name not in kept]
     changed += [f"input '{name}'" for name in written.user_inputs_to_mutate.values()]
     changed += [f"parameter '{name}'" for name in written.parameters_to_mutate.values()]
     if changed:
@@ -158,6 +161,7 @@ def export_module(module, args, kwargs, *, loss, path, dir, dynamic_shapes, inpu
     program = trace_module(module, args, kwargs, loss, dynamic_shapes, progress)
     with step(progress, "converting to ONNX"):
         model = write.convert(program, input_names, output_names, opset, dynamic_shapes)
+        batch_norms.mark_trained(program, model.graph)
         summary = write.describe(model, entries, Summary)
     file = pathlib.Path(path) if path else pathlib.Path(dir) / "model.onnx"
     with step(progress, f"writing {file}"):

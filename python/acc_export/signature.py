@@ -96,11 +96,11 @@ def check(module, entries):
         if part._backward_hooks or part._backward_pre_hooks:
             raise Refused(f"{what} has a backward hook, which a file cannot hold: remove the hook")
         if isinstance(part, torch.nn.modules.batchnorm._BatchNorm) and (
-                part.training or part.running_mean is None):
+                part.training and part.running_mean is not None and part.momentum is None):
             raise Refused(
-                f"{what} takes statistics of the batch in training mode, and acc has no operator "
-                "for them yet: call eval() on it to train with its running statistics, or use "
-                "another norm")
+                f"{what} has momentum=None: its running statistics are means over all batches so "
+                "far, which a training step does not count; give it a momentum, or call eval() on "
+                "it to train with its running statistics")
     _refuse_shared_memory([(entry.name, entry.tensor) for entry in entries])
 
 

@@ -191,6 +191,15 @@ def losses(case):
         without=["NegativeLogLikelihoodLoss"], flags=["--micro-batches", "2"])
 
 
+def trained_norms(case):
+    model = case.trained(lambda s, h: s.norm(h).pow(3).sum(), norm=lambda: nn.BatchNorm1d(6),
+                         holds=["BatchNormalization"])
+    (norm,) = (node for node in model.graph.node if node.op_type == "BatchNormalization")
+    case.assertIn(("training_mode", 1), [(a.name, a.i) for a in norm.attribute])
+    case.trained(lambda s, h: F.batch_norm(h, None, None, training=True).pow(3).sum(),
+                 without=["BatchNormalization"])
+
+
 def formulas(case):
     def norm():
         made = nn.BatchNorm1d(6)
@@ -365,8 +374,10 @@ def unsupported(case):
     def table(**options):
         return lambda s, h: (F.embedding(torch.tensor([0, 1, 2, 3, 4, 0]), s.b.weight,
                                          **options) * h).sum()
-    case.refused("takes statistics of the batch in training mode", lambda s, h: s.n(h).pow(3).sum(),
-                 n=lambda: nn.BatchNorm1d(6))
+    case.refused("has momentum=None", lambda s, h: s.n(h).pow(3).sum(),
+                 n=lambda: nn.BatchNorm1d(6, momentum=None))
+    case.refused("running statistics of an instance norm", lambda s, h: s.n(
+        h.reshape(3, 4, 3)).pow(3).sum(), n=lambda: nn.InstanceNorm1d(4, track_running_stats=True))
     case.refused("max_norm", table(max_norm=0.1))
     case.refused("scale_grad_by_freq", table(scale_grad_by_freq=True))
     case.refused("sparse", table(sparse=True))
@@ -412,12 +423,13 @@ ROWS = {
     "parameters": parameters, "buffers, constants": buffers, "parametrised modules": parametrised,
     "`detach()`": stops, "dropout in training mode": dropout,
     "`cross_entropy`, plain": plain_cross_entropy, "label smoothing": losses,
+    "batch norm in training mode": trained_norms,
     "batch norm in `eval()`": formulas, "complex tensors": complex_numbers,
     "`padding_idx`": padding, "regions of `torch.utils.checkpoint`": checkpointed,
     "an `autograd.Function`": autograd_functions, "in-place writes": gradients_inside,
     "`x[mask]`": chosen, "`h[mask] = 0`": written, "a parameter of one number": one_number,
     "forward hooks": hooks, "a counter, list": changing, "a tensor kept": kept,
-    "batch norm in training mode": unsupported, "bfloat16 or float16 parameters": halves,
+    "instance norm that keeps": unsupported, "bfloat16 or float16 parameters": halves,
     "buffers that the forward changes": changed,
 }
 

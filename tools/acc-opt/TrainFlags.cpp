@@ -142,6 +142,21 @@ static cl::opt<bool> allowFolded(
              "into a constant, instead of refusing the model"),
     cl::cat(modelFlags));
 
+namespace {
+enum class BatchNorms { Train, Frozen };
+} // namespace
+static cl::opt<BatchNorms> batchNorm(
+    "batch-norm",
+    cl::desc("Whether batch norms are trained; as the model was exported, "
+             "unless given"),
+    cl::values(clEnumValN(BatchNorms::Train, "train",
+                          "by statistics of the batch, and keep running ones, "
+                          "as after train() in PyTorch"),
+               clEnumValN(BatchNorms::Frozen, "frozen",
+                          "by their running statistics, which stay as they "
+                          "are, as after eval()")),
+    cl::cat(modelFlags));
+
 static llvm::Error fail(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
@@ -234,6 +249,8 @@ llvm::Error readTrainFlags(CompileOptions &options) {
   into.inference.entries.assign(entries.begin(), entries.end());
   into.inference.evalOutputs.assign(evalOutputs.begin(), evalOutputs.end());
   into.allowFolded = allowFolded;
+  if (batchNorm.getNumOccurrences())
+    into.trainsBatchNorms = batchNorm == BatchNorms::Train;
 
   // Without --train of parameters alone: the other reports are of what is
   // compiled.
@@ -258,6 +275,7 @@ llvm::Error readTrainFlags(CompileOptions &options) {
                         {std::addressof(trainable), Phase::Train, true},
                         {std::addressof(frozen), Phase::Train, true},
                         {std::addressof(allowFolded), Phase::NN, true},
+                        {std::addressof(batchNorm), Phase::NN, false},
                         {std::addressof(microBatches), Phase::Dist, false},
                         {std::addressof(schedule), Phase::Decided, false},
                         {std::addressof(recompute), Phase::Decided, false},

@@ -2,6 +2,7 @@
 // batch, over each channel of a sample, and over groups of channels.
 
 #include "lib/Import/OpTable.h"
+#include "lib/Onnx/BatchNorms.h"
 
 using namespace mlir;
 using namespace accel;
@@ -33,6 +34,22 @@ static bool hasChannels(Importer &n, Value x) {
     return true;
   n.error() << "expected an operand [N, C, S…], found " << x.getType();
   return false;
+}
+
+/// By statistics that a step takes of the batch: momentum is the share of the
+/// old ones in ONNX, of the new ones in `nn`. Results other than y are not
+/// there.
+static LogicalResult trainBatchNorm(Importer &n, Value mean, Value variance,
+                                    double epsilon, double momentum) {
+  Builder &builder = n.graph.builder;
+  SmallVector<NamedAttribute> attributes{
+      n.named("momentum", builder.getF64FloatAttr(1 - momentum)),
+      n.named("epsilon", builder.getF64FloatAttr(epsilon))};
+  if (onnxio::BatchNorms(n.graph.file).areUnbiased())
+    attributes.push_back(n.unit("unbiased"));
+  return n.finish(scaleChannels(
+      n, n.create<nn::BatchNormOp>({n.operand(0), mean, variance}, attributes),
+      n.operand(1), n.operand(2)));
 }
 
 /// By the batch's own statistics: y, and the running ones brought on by them.
@@ -72,15 +89,18 @@ static LogicalResult importBatchNorm(Importer &n) {
   double epsilon = n.floatAttr("epsilon", 1e-5f),
          momentum = n.floatAttr("momentum", 0.9f);
   bool isTraining = n.version >= 14 && n.intAttr("training_mode", 0) != 0;
-  if (isTraining && n.graph.options.forTraining)
-    return n.error() << "expected a norm by running statistics, found one by "
-                        "those of the batch ('training_mode'), which a step "
-                        "cannot keep yet: call eval() on the norm to train "
-                        "with its running statistics, or use another norm";
   for (unsigned index = 1; index < 5; ++index)
     if (!alongChannels(n, n.operand(index), x))
       return failure();
-  if (isTraining)
+  if (Value mean = n.graph.runningStatistics.lookup({&n.node, 3u}))
+    return trainBatchNorm(n, mean,
+                          n.graph.runningStatistics.lookup({&n.node, 4u}),
+                          epsilon, momentum);
+  bool isFrozen = n.graph.options.trainsBatchNorms == false;
+  if (isTraining && n.graph.options.forTraining && !isFrozen)
+    return n.error() << "expected a batch norm that is trained outside of "
+                        "subgraphs (If, Loop, Scan), found one inside";
+  if (isTraining && !isFrozen)
     return normalizeBatch(n, epsilon, momentum);
   // Gradients do not reach running statistics.
   Value mean = n.stopGradient(n.operand(3)),

@@ -19,7 +19,7 @@ static bool hasOtherGradient(ModuleOp module) {
         if (auto gather = dyn_cast<nn::GatherOp>(op);
             gather && gather.getPaddingIndex())
           return WalkResult::interrupt();
-        return isa<nn::StopGradientOp, nn::DropoutOp>(op)
+        return isa<nn::StopGradientOp, nn::DropoutOp, nn::BatchNormOp>(op)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })

@@ -55,7 +55,8 @@ Value GraphBuilder::input(StringRef stem, ArrayRef<int64_t> shape, Type element,
 }
 
 Value GraphBuilder::state(StringRef stem, ArrayRef<int64_t> shape,
-                          double spread, double middle, bool isFrozen) {
+                          double spread, double middle, bool isFrozen,
+                          nn::StateRole role) {
   auto type = RankedTensorType::get(shape, f64());
   SmallVector<double> numbers;
   for (int64_t at = 0; at < type.getNumElements(); ++at)
@@ -72,8 +73,7 @@ Value GraphBuilder::state(StringRef stem, ArrayRef<int64_t> shape,
   nn::StateOp::create(b, NameLoc::get(name), name, type,
                       DenseElementsAttr::get(type, ArrayRef(numbers)),
                       /*aliases=*/nullptr, /*initializers=*/nullptr,
-                      /*stored=*/nullptr, /*logical=*/nullptr, isFrozen,
-                      nn::StateRole::parameter);
+                      /*stored=*/nullptr, /*logical=*/nullptr, isFrozen, role);
   return addArgument(numInputs + numStates++, type, nn::kStateAttr,
                      FlatSymbolRefAttr::get(name), NameLoc::get(name));
 }
@@ -85,6 +85,11 @@ Value GraphBuilder::parameter(StringRef stem, ArrayRef<int64_t> shape,
 Value GraphBuilder::frozen(StringRef stem, ArrayRef<int64_t> shape,
                            double spread, double middle) {
   return state(stem, shape, spread, middle, /*isFrozen=*/true);
+}
+Value GraphBuilder::buffer(StringRef stem, ArrayRef<int64_t> shape,
+                           double spread, double middle) {
+  return state(stem, shape, spread, middle, /*isFrozen=*/false,
+               nn::StateRole::buffer);
 }
 
 Value GraphBuilder::splat(double number, ArrayRef<int64_t> shape) {

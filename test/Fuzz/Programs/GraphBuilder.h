@@ -42,6 +42,9 @@ public:
   /// A state that is not trained.
   Value frozen(llvm::StringRef stem, llvm::ArrayRef<int64_t> shape,
                double spread = 0.5, double middle = 0);
+  /// A state that the step changes by what the model says.
+  Value buffer(llvm::StringRef stem, llvm::ArrayRef<int64_t> shape,
+               double spread = 0.5, double middle = 0);
   Value splat(double number, llvm::ArrayRef<int64_t> shape = {});
   Value integers(llvm::ArrayRef<int64_t> numbers,
                  llvm::ArrayRef<int64_t> shape);
@@ -104,7 +107,8 @@ public:
 
 private:
   Value state(llvm::StringRef stem, llvm::ArrayRef<int64_t> shape,
-              double spread, double middle, bool isFrozen);
+              double spread, double middle, bool isFrozen,
+              nn::StateRole role = nn::StateRole::parameter);
   mlir::Location loc(llvm::StringRef stem);
   Value addArgument(unsigned place, mlir::Type type, llvm::StringRef attribute,
                     mlir::Attribute value, mlir::Location loc);

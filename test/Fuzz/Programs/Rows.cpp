@@ -71,9 +71,16 @@ static Value makeTogetherRows(Model &m, Value x) {
   return b.broadcast(all, {m.rows, m.length, m.width});
 }
 
-/// Batch norm in training.
+/// Batch norm in training; the other one keeps running statistics, and has rows
+/// for channels.
 static Value makeBatchNorm(Model &m, Value x) {
   GraphBuilder &b = m.b;
+  if (m.random.chance(50)) {
+    Value mean = b.buffer("running_mean", {m.length}),
+          variance = b.buffer("running_var", {m.length}, 0.5, 1);
+    return b.make<nn::BatchNormOp>(x, mean, variance, llvm::APFloat(0.25),
+                                   llvm::APFloat(0.05), m.random.chance(50));
+  }
   Value apart = b.sub(x, b.mean(x, {0, 1}, true));
   Value variance = b.mean(b.mul(apart, apart), {0, 1}, true);
   Value y = b.mul(apart, b.make<nn::RsqrtOp>(b.add(variance, 0.05)));

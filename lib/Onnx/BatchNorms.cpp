@@ -1,0 +1,139 @@
+// The mode of a norm is an attribute of ONNX and an argument of PyTorch's
+// calls, whose exporter writes neither it nor the running statistics behind the
+// call: a copy (Identity) of those before stands for them.
+#include "BatchNorms.h"
+
+#include "DeclaredParameters.h"
+#include "Internal.h"
+#include "TracedCall.h"
+
+using namespace llvm;
+
+namespace accel::onnxio {
+
+static bool isOp(const onnx::NodeProto &node, StringRef op) {
+  return node.op_type() == op && canonicalDomain(node.domain()).empty();
+}
+
+BatchNorms::BatchNorms(const OnnxFile &file) : file(file) {
+  for (const onnx::NodeProto &node : file.graph().node()) {
+    if (isOp(node, "BatchNormalization"))
+      norms.push_back(&node);
+    if (isOp(node, "Identity") && node.output_size() == 1)
+      copies[node.output(0)] = &node;
+  }
+  if (!norms.empty())
+    for (const SignatureInput &input : readSignature(file.graph()))
+      if (input.kind == SignatureInput::Buffer)
+        buffers[input.placeholder] = input.target;
+}
+
+/// batch_norm(input, weight, bias, running_mean, running_var, training, …) and
+/// its native forms, of which one has no such argument.
+static std::optional<bool> readTraining(const TracedCall &call) {
+  StringRef op = call.op;
+  if (!op.contains("batch_norm"))
+    return std::nullopt;
+  if (op.contains("no_training"))
+    return false;
+  const TracedArgument *training = call.argument(5, "training");
+  return training ? std::optional(training->text == "True") : std::nullopt;
+}
+
+std::optional<bool> BatchNorms::isTrained(const onnx::NodeProto &norm) const {
+  if (std::optional<TracedCall> call = tracedCall(norm))
+    if (std::optional<bool> training = readTraining(*call))
+      return training;
+  for (const onnx::AttributeProto &attribute : norm.attribute())
+    if (attribute.name() == "training_mode" && attribute.i() != 0)
+      return true;
+  // Before opset 14 it is trained if it gives statistics.
+  if (norm.output_size() > 1)
+    return true;
+  if (hasDeclaredParameters(file))
+    return false;
+  return std::nullopt;
+}
+
+bool BatchNorms::areUnbiased() const {
+  return file.model().producer_name() == "pytorch" ||
+         hasDeclaredParameters(file);
+}
+
+std::optional<BatchNorms::Statistic>
+BatchNorms::findStatistic(const onnx::NodeProto &norm, int operand) const {
+  if (operand >= norm.input_size())
+    return std::nullopt;
+  StringRef name = norm.input(operand);
+  Statistic found{name.str(), file.findInitializer(name)};
+  while (!found.tensor) {
+    const onnx::NodeProto *copy = copies.lookup(name);
+    if (!copy)
+      return std::nullopt;
+    name = copy->input(0);
+    found.tensor = file.findInitializer(name);
+  }
+  if (hasDeclaredParameters(file))
+    found.name = found.tensor->name();
+  if (buffers.empty())
+    return found;
+  // The call names it, or else the initializer does, unless that was merged
+  // with another.
+  if (std::optional<TracedCall> call = tracedCall(norm))
+    if (const TracedArgument *argument = call->argument(
+            operand, operand == 3 ? "running_mean" : "running_var"))
+      if (auto known = buffers.find(argument->value());
+          known != buffers.end()) {
+        found.name = known->second;
+        return found;
+      }
+  for (const auto &buffer : buffers)
+    if (buffer.second == name) {
+      found.name = name.str();
+      return found;
+    }
+  return std::nullopt;
+}
+
+bool BatchNorms::readsStatistic(const onnx::NodeProto &node,
+                                unsigned operand) const {
+  return isOp(node, "BatchNormalization") && (operand == 3 || operand == 4);
+}
+
+const onnx::NodeProto *
+BatchNorms::findOtherReader(const onnx::TensorProto &statistic) const {
+  SmallVector<std::string> names{statistic.name()};
+  for (size_t next = 0; next < names.size(); ++next) {
+    const onnx::NodeProto *other = nullptr;
+    forEachGraph(file.graph(), [&](const onnx::GraphProto &graph) {
+      for (const onnx::NodeProto &node : graph.node())
+        for (auto [operand, input] : enumerate(node.input())) {
+          if (input != names[next] || readsStatistic(node, operand))
+            continue;
+          if (isOp(node, "Identity") && &graph == &file.graph())
+            names.push_back(node.output(0));
+          else
+            other = &node;
+        }
+    });
+    if (other)
+      return other;
+  }
+  return nullptr;
+}
+
+bool BatchNorms::keeps(StringRef buffer) const {
+  StringRef owner = buffer.rsplit('.').first;
+  bool isCount = buffer.ends_with(".num_batches_tracked");
+  return any_of(norms, [&](const onnx::NodeProto *norm) {
+    return any_of(ArrayRef<int>{3, 4}, [&](int operand) {
+      std::optional<Statistic> statistic = findStatistic(*norm, operand);
+      return statistic &&
+             (statistic->name == buffer ||
+              (isCount &&
+               StringRef(statistic->name).rsplit('.').first == owner));
+    });
+  });
+}
+
+} // namespace accel::onnxio
