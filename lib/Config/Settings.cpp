@@ -120,6 +120,9 @@ static constexpr NamedSetting kSettings[] = {
            "what batch norms take statistics of: a micro-batch on all ranks, "
            "as SyncBatchNorm, a rank's piece of one, as "
            "DistributedDataParallel, or the whole batch"),
+    ofPass("batch_norm.parts", "int>=1",
+           "equal parts of a batch that have statistics of their own, in place "
+           "of a scope: what no layout changes"),
     ofPass("fp8.recipe",
            "delayed,current,block,mxfp8,nvfp4,tensorwise,rowwise,"
            "rowwise_with_gw_hp,msamp_o1,msamp_o2",

@@ -43,9 +43,14 @@ getQuantizeOptions(const PhaseOptions &options) {
 }
 
 /// Whose statistics batch norms take, as parts of the batch. Running ones are
-/// brought on once for each micro-batch, as in PyTorch.
+/// brought on once for each micro-batch, as in PyTorch, or part that is asked
+/// for.
 static void setBatchNormScope(autodiff::BuildStepPassOptions &step,
                               const PhaseOptions &options) {
+  if (options.batchNormParts > 0) {
+    step.batchNormParts = step.batchNormUpdates = options.batchNormParts;
+    return;
+  }
   int64_t microBatches = options.place.annotate.microBatches;
   step.batchNormUpdates = options.batchNormScope == "batch" ? 1 : microBatches;
   step.batchNormParts = options.batchNormScope == "rank"

@@ -186,6 +186,8 @@ static constexpr Row kRows[] = {
      [](PhaseOptions &o) -> Into {
        return {o.batchNormScope, "micro_batch,rank,batch"};
      }},
+    {"batch_norm.parts",
+     [](PhaseOptions &o) -> Into { return o.batchNormParts; }},
     {"fp8.recipe",
      [](PhaseOptions &o) -> Into {
        return {o.fp8.quantize.recipe,
@@ -364,6 +366,9 @@ Error accel::driver::checkIsRead(const PhaseOptions &options,
     return refuse("expected '--mixed-precision=fp8' with '" + name + "'");
   if (name == "autocast.lists")
     return checkAutocast(options);
+  if (name == "batch_norm.scope" && options.batchNormParts > 0)
+    return refuse("expected one of 'batch_norm.scope' and 'batch_norm.parts', "
+                  "found both");
   if (setting == "batch_norm.scope=batch" &&
       options.place.annotate.microBatches > 1)
     return refuse("expected one micro-batch with 'batch_norm.scope=batch', "

@@ -24,6 +24,17 @@ Program Program::clone() const {
   return copy;
 }
 
+/// Of as many parts of the batch as rows, or of fewer: what no layout changes.
+static void chooseParts(Random &random, Program &program, int64_t rows) {
+  bool hasNorm = false;
+  program.module.get()->walk([&](nn::BatchNormOp) { hasNorm = true; });
+  if (!hasNorm)
+    return;
+  int64_t parts = random.pick<int64_t>({1, 2, rows});
+  program.update.settings.push_back(
+      "batch_norm.parts=" + std::to_string(rows % parts == 0 ? parts : 1));
+}
+
 Program fuzz::makeProgram(MLIRContext *context, uint64_t seed,
                           uint64_t number) {
   Random random(seed, number);
@@ -38,6 +49,7 @@ Program fuzz::makeProgram(MLIRContext *context, uint64_t seed,
   program.update = makeUpdate(random);
   if (isQuantized)
     program.keepsRows &= quantize(more, program.update, model.rows);
+  chooseParts(more, program, model.rows);
   program.update.batchDims = builder.batchDims;
   program.sizes = {model.rows, model.length};
   // Import makes one of equal products, whose gradients are then rounded once.

@@ -122,7 +122,7 @@ void fuzz::addRows(SmallVectorImpl<Layer> &layers) {
                  {"reversed rows", 2, true, makeReversedRows},
                  {"paired rows", 6, true, makePairedRows},
                  {"together rows", 4, true, makeTogetherRows},
-                 {"batch norm", 2, true, makeBatchNorm},
+                 {"batch norm", 3, true, makeBatchNorm},
                  {"scaled rows", 3, false, makeScaledRows},
                  {"picked rows", 2, true, makePickedRows},
                  {"across", 2, true, makeAcross}});
