@@ -112,13 +112,13 @@ class BatchNorms(TrainCase):
         (self.folder / "inputs").mkdir(exist_ok=True)
         np.save(self.folder / "inputs" / "x.npy", DATA.double().numpy())
 
-    def check(self, make, layouts, scope="micro_batch", *flags):
+    def check(self, make, layouts, scope="micro_batch", setting=None):
         self.write_model(make().train())
         for layout, ranks, micro_batches in layouts:
             with self.subTest(layout=layout, scope=scope):
                 module = make().train()
                 expected = by_torch(module, ranks, micro_batches, scope)
-                self.compile("--entries=step", "--set", f"batch_norm.scope={scope}", *flags,
+                self.compile("--entries=step", "--set", setting or f"batch_norm.scope={scope}",
                              *layout.split())
                 losses, weights = self.run_program("--steps", STEPS)
                 # Numbers in the code are of float32 in the file.
@@ -145,6 +145,11 @@ class BatchNorms(TrainCase):
         self.check(Net, [LAYOUTS[index] for index in (0, 2, 7)], "batch")
         with self.assertRaisesRegex(Refused, "expected one micro-batch with 'batch_norm.scope=batch'"):
             self.compile("--set", "batch_norm.scope=batch", "--micro-batches", "2")
+
+    def test_parts(self):
+        """Parts that are asked for are those of micro-batches, in whatever layout."""
+        self.check(Net, [(layout, 1, 2) for layout, ranks, parts in LAYOUTS if 2 % parts == 0],
+                   setting="batch_norm.parts=2")
 
     def test_a_frozen_norm_beside_others(self):
         self.check(FrozenPart, [LAYOUTS[3]])

@@ -124,6 +124,63 @@ struct Pad : GradientModel<Pad, nn::PadOp> {
   }
 };
 
+/// The gradient of a table along a dimension within it, as picked from `g` by
+/// the inverse of `indices`, where these are known: each row adds up the places
+/// that name it, which are few (windows, lines of a picture), and need not look
+/// for them in all. Null where a row would have to read much for nothing.
+static Value pickByInverse(const NNBuilder &e, Value g, nn::GatherOp op) {
+  auto known = op.getIndices().getDefiningOp<nn::ConstantOp>();
+  auto dim = static_cast<int64_t>(op.getDim());
+  auto numbers = known ? dyn_cast<DenseIntElementsAttr>(known.getValue())
+                       : DenseIntElementsAttr();
+  if (!numbers || dim == 0)
+    return nullptr;
+  int64_t rows = typeOf(op.getTable()).getShape()[dim],
+          count = numbers.getNumElements();
+  std::vector<SmallVector<int64_t, 2>> places(rows);
+  size_t most = 0;
+  for (auto [place, index] : llvm::enumerate(numbers.getValues<APInt>())) {
+    int64_t row = index.getSExtValue();
+    row += row < 0 ? rows : 0;
+    if (row < 0 || row >= rows)
+      return nullptr; // The run says so.
+    places[row].push_back(place);
+    most = std::max(most, places[row].size());
+  }
+  constexpr int64_t kMostReads = 4; // for one that counts
+  if (most == 0 || rows * int64_t(most) > kMostReads * count)
+    return nullptr;
+  // One place more is 0, for rows that have fewer.
+  SmallVector<int64_t> inverse;
+  bool hasGaps = false;
+  for (SmallVector<int64_t, 2> &of : places) {
+    hasGaps |= of.size() < most;
+    of.resize(most, count);
+    llvm::append_range(inverse, of);
+  }
+  ArrayRef<int64_t> shape = typeOf(g).getShape();
+  int64_t rank = typeOf(op.getIndices()).getRank();
+  SmallVector<int64_t> flat(shape.take_front(dim));
+  flat.push_back(count);
+  llvm::append_range(flat, shape.drop_front(dim + rank));
+  Value updates = e.reshape(g, flat);
+  if (hasGaps) {
+    SmallVector<int64_t> low(flat.size(), 0), high(low);
+    high[dim] = 1;
+    updates = e.make<nn::PadOp>(
+        updates, zeroScalar(e, updates), low, high);
+  }
+  Value picked = e.make<nn::GatherOp>(
+      updates,
+      nn::ConstantOp::create(
+          e.builder, e.loc,
+          DenseElementsAttr::get(RankedTensorType::get({rows, int64_t(most)},
+                                                       e.builder.getI64Type()),
+                                 ArrayRef(inverse))),
+      dim, /*padding_index=*/IntegerAttr(), /*non_negative=*/true);
+  return e.sum(picked, {dim + 1});
+}
+
 /// Rows that were picked more than once add up; those of padding do not count.
 struct Gather : GradientModel<Gather, nn::GatherOp> {
   static LogicalResult vjp(nn::GatherOp op, const NNBuilder &e, Value g,
@@ -138,6 +195,10 @@ struct Gather : GradientModel<Gather, nn::GatherOp> {
       isPadding =
           e.broadcast(e.reshape(isPadding, sizes), typeOf(g).getShape());
       g = e.select(isPadding, e.splat(0, g), g);
+    }
+    if (Value picked = pickByInverse(e, g, op)) {
+      out.push_back(picked);
+      return success();
     }
     out.push_back(e.make<nn::ScatterAddOp>(e.splat(0, op.getTable()),
                                            op.getIndices(), g,
