@@ -71,6 +71,8 @@ LogicalResult GraphImporter::importNode(const onnx::NodeProto &node) {
     return importer.error()
            << "opset " << version << " is not supported, expected "
            << kOldestOpset << " to " << kNewestOpset;
+  if (auto decision = decisions.find(&node); decision != decisions.end())
+    return importDecision(importer, Decision(decision->second));
   const OpRow *row = findOp(domain, node.op_type(), version);
   if (!row)
     return importer.error() << "not supported";

@@ -23,6 +23,14 @@ struct ImportedValue {
   static ImportedValue of(mlir::Value tensor) { return {tensor, false, {}}; }
 };
 
+/// What a node makes of random numbers: 1 with a probability, and else 0. One
+/// without a probability only leads there.
+struct Decision {
+  llvm::SmallVector<int64_t> shape;
+  mlir::Type element;
+  std::string probability; ///< The value of that name.
+};
+
 /// Imports nodes in order into a block. Subgraphs are imported in place by a
 /// call of importNodes, their values being as visible as the outer ones: ONNX
 /// forbids a subgraph to define a name anew.
@@ -46,6 +54,8 @@ public:
       restored;
   /// What NonZero chooses at run time.
   Choices choices;
+  /// Of random numbers that have been met (Ops/Random.cpp).
+  llvm::DenseMap<const onnx::NodeProto *, Decision> decisions;
   /// The states that operands 3 and 4 of batch norms that are trained are.
   llvm::DenseMap<std::pair<const onnx::NodeProto *, unsigned>, mlir::Value>
       runningStatistics;

@@ -16,7 +16,7 @@ llvm::ArrayRef<const OpRow *> accel::import::allOps() {
           channelNormOps(), attentionOps(),  shapeOps(),         blockOps(),
           resizingOps(),    paddingOps(),    indexingOps(),      choosingOps(),
           scatteringOps(),  constantOps(),   reductionOps(),     lossOps(),
-          controlOps()})
+          controlOps(),     randomOps()})
       for (const OpRow &row : group)
         all.push_back(&row);
     return all;

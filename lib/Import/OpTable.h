@@ -43,6 +43,10 @@ llvm::ArrayRef<OpRow> constantOps();
 llvm::ArrayRef<OpRow> reductionOps();
 llvm::ArrayRef<OpRow> lossOps();
 llvm::ArrayRef<OpRow> controlOps();
+llvm::ArrayRef<OpRow> randomOps();
+
+/// Imports a node in `GraphImporter::decisions`, in the place of its row.
+mlir::LogicalResult importDecision(NodeImporter &n, const Decision &decision);
 
 /// The rows of all of these.
 llvm::ArrayRef<const OpRow *> allOps();

@@ -150,3 +150,41 @@ Value import::gatherWindows(Importer &n, Value value, const Windows &windows,
       permutation.push_back(lead + 2 * dim + part);
   return n.transpose(value, permutation);
 }
+
+Value import::scatterWindows(Importer &n, Value value, const Windows &windows,
+                             ArrayRef<int64_t> sizes) {
+  int64_t space = windows.space(), lead = Importer::rank(value) - 2 * space;
+  // Each step takes the first pair of positions and places behind `lead`, and
+  // leaves a dimension of space last.
+  for (int64_t dim = 0; dim < space && !n.hasFailed(); ++dim) {
+    int64_t pairs = space - dim, places = lead + pairs;
+    SmallVector<int64_t> shape(Importer::shape(value));
+    int64_t count = shape[lead], size = shape[places],
+            stride = windows.strides[dim], dilation = windows.dilations[dim],
+            low = windows.low[dim];
+    // Rows of all else are added up along the first dimension.
+    SmallVector<int64_t> order{lead, places};
+    for (int64_t at = 0, rank = shape.size(); at < rank; ++at)
+      if (at != lead && at != places)
+        order.push_back(at);
+    value = n.transpose(value, order);
+    SmallVector<int64_t> whole(ArrayRef(Importer::shape(value)).drop_front(2));
+    int64_t extent =
+        std::max((count - 1) * stride + windows.extent(dim), low + sizes[dim]);
+    whole.insert(whole.begin(), extent);
+    SmallVector<int64_t> indices;
+    for (int64_t window = 0; window < count; ++window)
+      for (int64_t place = 0; place < size; ++place)
+        indices.push_back(window * stride + place * dilation);
+    value = n.create<nn::ScatterAddOp>(
+        {n.splat(whole, Importer::element(value), 0),
+         n.ints(indices, {count, size}), value},
+        {n.named("dim", int64_t(0)), n.named("batch_dims", int64_t(0))});
+    value = n.slice(value, 0, low, sizes[dim]);
+    SmallVector<int64_t> back =
+        llvm::to_vector(llvm::seq<int64_t>(1, Importer::rank(value)));
+    back.push_back(0);
+    value = n.transpose(value, back);
+  }
+  return value;
+}

@@ -39,6 +39,12 @@ mlir::Value gatherWindows(NodeImporter &n, mlir::Value value,
                           const Windows &windows,
                           llvm::ArrayRef<int64_t> counts, mlir::Value outside);
 
+/// Adds windows up where they lie: of [n, c, p…, k…] what has `sizes` in space,
+/// [n, c, s…]. The transpose of gatherWindows.
+mlir::Value scatterWindows(NodeImporter &n, mlir::Value value,
+                           const Windows &windows,
+                           llvm::ArrayRef<int64_t> sizes);
+
 } // namespace accel::import
 
 #endif // ACCEL_LIB_IMPORT_WINDOWS_H

@@ -2,6 +2,7 @@
 // become channels, and back.
 
 #include "lib/Import/OpTable.h"
+#include "lib/Import/Windows.h"
 
 using namespace mlir;
 using namespace accel;
@@ -70,8 +71,44 @@ static LogicalResult importSpaceToDepth(Importer &n) {
                             {shape[0], shape[1] * *side * *side, high, wide}));
 }
 
+/// Of columns [N, C · prod(k), prod(p)] the picture [N, C, S…] whose windows
+/// they are, those that overlap added up.
+static LogicalResult importCol2Im(Importer &n) {
+  SmallVector<int64_t> sizes = n.constantInts(1), block = n.constantInts(2);
+  if (n.hasFailed())
+    return failure();
+  if (sizes.empty() || sizes.size() != block.size() ||
+      Importer::rank(n.operand(0)) != 3)
+    return n.error() << "expected columns [N, C, L], and as many sizes of a "
+                        "block as of the picture, found "
+                     << n.operand(0).getType() << ", " << block.size()
+                     << " and " << sizes.size();
+  std::optional<Windows> windows = readWindows(n, sizes, ArrayRef(block));
+  if (!windows)
+    return failure();
+  auto counts = countWindows(n, sizes, *windows);
+  if (!counts)
+    return failure();
+  ArrayRef<int64_t> shape = Importer::shape(n.operand(0));
+  int64_t places = ShapedType::getNumElements(block);
+  if (shape[1] % places != 0 || shape[2] != ShapedType::getNumElements(*counts))
+    return n.error() << "expected a multiple of " << places << " channels and "
+                     << ShapedType::getNumElements(*counts)
+                     << " windows, found " << n.operand(0).getType();
+  SmallVector<int64_t> split{shape[0], shape[1] / places}, order{0, 1};
+  llvm::append_range(split, block);
+  llvm::append_range(split, *counts);
+  int64_t space = sizes.size();
+  for (int64_t part : {space, int64_t(0)})
+    for (int64_t dim = 0; dim < space; ++dim)
+      order.push_back(2 + part + dim);
+  return n.finish(scatterWindows(
+      n, n.transpose(n.reshape(n.operand(0), split), order), *windows, sizes));
+}
+
 ArrayRef<OpRow> accel::import::blockOps() {
   static const OpRow rows[] = {
+      {"", "Col2Im", 18, 3, 3, importCol2Im},
       {"", "DepthToSpace", 1, 1, 1, importDepthToSpace},
       {"", "SpaceToDepth", 1, 1, 1, importSpaceToDepth},
   };

@@ -44,6 +44,14 @@ static std::optional<Pooled> readPooled(Importer &n) {
                 << windows->low[dim] << " and " << windows->high[dim];
       return std::nullopt;
     }
+  // Rounded up, one that is larger than all there is sees it.
+  for (size_t dim = 0; dim < space.size(); ++dim) {
+    int64_t all = space[dim] + windows->low[dim] + windows->high[dim],
+            outside = windows->extent(dim) - all;
+    if (roundUp && outside > 0 && outside < windows->strides[dim] &&
+        windows->dilations[dim] == 1)
+      windows->kernel[dim] = all;
+  }
   std::optional<SmallVector<int64_t>> counts =
       countWindows(n, space, *windows, roundUp);
   if (!counts)
