@@ -69,7 +69,13 @@ Value NNBuilder::sumTo(Value value, ArrayRef<int64_t> shape) const {
   for (auto [dim, size] : llvm::enumerate(from))
     if (static_cast<int64_t>(dim) < added || shape[dim - added] != size)
       dims.push_back(dim);
-  return reshape(sum(value, dims), shape);
+  // Of what is summed on both sides of what stays (channels) rows come first,
+  // so that kernels have rows.
+  SmallVector<int64_t> rows;
+  for (int64_t last = from.size(); !dims.empty() && dims.back() == last - 1;
+       --last)
+    rows.insert(rows.begin(), dims.pop_back_val());
+  return reshape(sum(sum(value, rows), dims), shape);
 }
 
 Value NNBuilder::sum(Value value, ArrayRef<int64_t> dims) const {

@@ -174,6 +174,16 @@ def dropout(case):
               case.folder / "m.accx")
 
 
+def stochastic_depth(case):
+    def drop(s, h):
+        random = torch.floor(0.5 + torch.rand((6, 1)))
+        return (h.div(0.5) * random + h * h.new_empty((6, 1)).bernoulli_(0.5).div_(0.5)).sum()
+    case.export(Small(lambda s, x: drop(s, s.a(x))), (X,))
+    case.tool("acc-opt", case.folder / "model.onnx", "--train", "--loss", "loss", "-o",
+              case.folder / "m.accx")
+    case.refused("decide what is dropped", lambda s, h: (h * torch.rand(6, 6)).sum())
+
+
 def plain_cross_entropy(case):
     case.trained(lambda s, h: F.cross_entropy(h, LABELS), holds=["SoftmaxCrossEntropyLoss"])
 
@@ -422,7 +432,7 @@ def changed(case):
 ROWS = {
     "parameters": parameters, "buffers, constants": buffers, "parametrised modules": parametrised,
     "`detach()`": stops, "dropout in training mode": dropout,
-    "`cross_entropy`, plain": plain_cross_entropy, "label smoothing": losses,
+    "stochastic depth": stochastic_depth, "`cross_entropy`, plain": plain_cross_entropy, "label smoothing": losses,
     "batch norm in training mode": trained_norms,
     "batch norm in `eval()`": formulas, "complex tensors": complex_numbers,
     "`padding_idx`": padding, "regions of `torch.utils.checkpoint`": checkpointed,

@@ -437,7 +437,8 @@ LogicalResult FormChooser::choose(plan::ConvOp conv) {
   };
   conv.setFormAttr(builder.getDictionaryAttr(
       {named("columns", form.columns), named("channels", form.channels),
-       named("out_channels", form.outChannels)}));
+       named("out_channels", form.outChannels),
+       named("samples", form.samples)}));
   if (int64_t bytes = made->scratchBytes())
     conv.setScratchAttr(addBuffer(conv.getLoc(), "scratch", plan::Role::scratch,
                                   bytes * threads));

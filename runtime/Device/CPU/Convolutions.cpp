@@ -109,6 +109,7 @@ Status prepareConv(const ConvCommand &command, ThreadPool &pool,
   form.columns = getInteger(command.form, "columns", form.columns);
   form.channels = getInteger(command.form, "channels", form.channels);
   form.outChannels = getInteger(command.form, "out_channels", form.outChannels);
+  form.samples = getInteger(command.form, "samples", form.samples);
   std::unique_ptr<Convolution> made;
   ACCEL_RT_RETURN_IF_ERROR(Convolution::create(desc, form, pool.size(), made));
   int64_t bytes = made->scratchBytes();

@@ -45,7 +45,8 @@ public:
         places(ConvolutionDesc::count(desc.window)),
         columns(ConvolutionDesc::count(desc.out), form.columns),
         channels(desc.channels, form.channels),
-        outChannels(desc.outChannels, form.outChannels) {}
+        outChannels(desc.outChannels, form.outChannels),
+        samples(desc.batch, form.samples) {}
 
   int64_t scratchBytes() const override { return scratch + inner; }
 
@@ -92,7 +93,7 @@ protected:
   GemmType sums; ///< of the gradients
   bool isPointwise;
   int64_t places; ///< of a window
-  Blocks columns, channels, outChannels;
+  Blocks columns, channels, outChannels, samples;
 
 private:
   std::map<std::array<int64_t, 3>, std::unique_ptr<Gemm>> gemms;
@@ -146,9 +147,9 @@ private:
   int64_t windows = 0;
 };
 
-/// A chunk is a block of channels of one sample and group: the transposed
-/// weight times the output's gradient has the windows' gradients, which are
-/// added up where they overlap.
+/// A chunk is a block of channels of some samples and one group: the weight,
+/// transposed once for them, times the output's gradient has the windows'
+/// gradients, which are added up where they overlap.
 class InputGrad : public Base {
 public:
   using Base::Base;
@@ -173,17 +174,25 @@ public:
     return Status();
   }
   int64_t chunks() const override {
-    return desc.batch * desc.groups * channels.count;
+    return samples.count * desc.groups * channels.count;
   }
   void run(int64_t chunk, int thread, const void *y, const void *w, void *x,
            void *scratch) const override {
     auto *own = static_cast<char *>(scratch);
-    int64_t group = chunk / channels.count % desc.groups,
-            sample = chunk / channels.count / desc.groups;
-    Positions block = channels.get(chunk % channels.count);
+    int64_t group = chunk / channels.count % desc.groups;
+    Positions block = channels.get(chunk % channels.count),
+              some = samples.get(chunk / channels.count / desc.groups);
+    transpose(offset(w, group * desc.w[0] + block.first * places),
+              block.count * places, own + weights);
+    for (int64_t sample = some.first; sample < some.first + some.count;
+         ++sample)
+      runSample(sample, group, block, thread, y, x, own);
+  }
+
+private:
+  void runSample(int64_t sample, int64_t group, Positions block, int thread,
+                 const void *y, void *x, char *own) const {
     int64_t rows = block.count * places;
-    transpose(offset(w, group * desc.w[0] + block.first * places), rows,
-              own + weights);
     const char *gradient = offset(y, sample * desc.y[0] + group * desc.y[1]);
     char *input = offset(x, sample * desc.x[0] + group * desc.x[1] +
                                 block.first * desc.x[2]);
@@ -214,7 +223,6 @@ public:
               input + channel * desc.x[2] * bytes);
   }
 
-private:
   /// The weight's columns of `rows` channels and places, as rows.
   void transpose(const char *weight, int64_t rows, char *to) const {
     auto copy = [&](auto zero) {
@@ -323,11 +331,11 @@ ConvolutionForm getDefaultForm(const ConvolutionDesc &desc) {
   // Elements of a block of windows, and the shortest products worth calling.
   constexpr int64_t kBlock = 48 * 1024, kShortest = 48, kLongest = 256;
   // Chunks that keep the threads of a large machine busy, and blocks of
-  // channels below which windows would be gathered for too few products.
-  constexpr int64_t kChunks = 16, kFewest = 16;
+  // channels of x and y below which products are too small.
+  constexpr int64_t kChunks = 16, kFewest = 16, kFewestOut = 64;
   int64_t places = ConvolutionDesc::count(desc.window),
           positions = ConvolutionDesc::count(desc.out);
-  ConvolutionForm form{kLongest, desc.channels, desc.outChannels};
+  ConvolutionForm form{kLongest, desc.channels, desc.outChannels, 1};
   if (desc.kind == ConvolutionKind::Forward) {
     int64_t fitting = kBlock / (desc.channels * places) / 16 * 16;
     form.columns = std::clamp(fitting, kShortest, kLongest);
@@ -337,12 +345,27 @@ ConvolutionForm getDefaultForm(const ConvolutionDesc &desc) {
   }
   form.columns = std::min(form.columns, positions);
   form.channels = std::min(form.channels, desc.channels);
-  if (desc.kind == ConvolutionKind::WeightGrad)
-    while (form.outChannels > kFewest &&
-           desc.groups * ceilDiv(desc.channels, form.channels) *
-                   ceilDiv(desc.outChannels, form.outChannels) <
-               kChunks)
+  // Channels come first: what is gathered, or transposed, for a block of them
+  // need not be again.
+  int64_t fewest = std::max<int64_t>(kFewest, kShortest * 2 / places);
+  auto chunks = [&](int64_t others) {
+    return desc.groups * ceilDiv(desc.channels, form.channels) * others;
+  };
+  if (desc.kind == ConvolutionKind::WeightGrad) {
+    auto others = [&] { return ceilDiv(desc.outChannels, form.outChannels); };
+    while (form.channels > fewest && chunks(others()) < kChunks)
+      form.channels = std::max(fewest, ceilDiv(form.channels, 2));
+    while (form.outChannels > kFewestOut && chunks(others()) < kChunks)
       form.outChannels = ceilDiv(form.outChannels, 2);
+  }
+  if (desc.kind == ConvolutionKind::InputGrad) {
+    form.samples = desc.batch;
+    auto others = [&] { return ceilDiv(desc.batch, form.samples); };
+    while (form.channels > fewest && chunks(others()) < kChunks)
+      form.channels = std::max(fewest, ceilDiv(form.channels, 2));
+    while (form.samples > 1 && chunks(others()) < kChunks)
+      form.samples = ceilDiv(form.samples, 2);
+  }
   return form;
 }
 

@@ -39,9 +39,10 @@ struct ConvolutionDesc {
 };
 
 /// How the work is cut: `columns` positions in a block, and in a chunk
-/// `channels` of x and `outChannels` of y where these are not summed over.
+/// `channels` of x and `outChannels` of y where these are not summed over, and
+/// `samples` that read one piece of the weight.
 struct ConvolutionForm {
-  int64_t columns = 1, channels = 1, outChannels = 1;
+  int64_t columns = 1, channels = 1, outChannels = 1, samples = 1;
 };
 /// Blocks that stay in the second level of cache, and enough chunks for the
 /// threads of a machine. It does not depend on how many there are: nor do bits.
