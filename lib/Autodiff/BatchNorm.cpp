@@ -268,3 +268,17 @@ autodiff::normalizeByBatch(func::FuncOp entry, const BatchNormScope &scope,
                            ArrayRef<std::string> batchDims) {
   return BatchNormalizer(entry, scope, batchDims).run();
 }
+
+void autodiff::warnOfUnread(func::FuncOp entry) {
+  nn::ArgumentStates states(entry);
+  std::string names;
+  for (BlockArgument argument : entry.getArguments())
+    if (nn::StateOp state = states.find(argument);
+        state && state.getRole() == nn::StateRole::buffer &&
+        argument.use_empty())
+      names += (names.empty() ? "'" : ", '") + state.getSymName().str() + "'";
+  if (!names.empty())
+    entry.emitWarning() << "the loss depends on no batch norm of " << names
+                        << ": they are left as they are, where PyTorch would "
+                           "bring them on by batches that nothing reads";
+}

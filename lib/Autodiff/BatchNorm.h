@@ -35,6 +35,10 @@ mlir::FailureOr<llvm::SmallVector<Write>>
 normalizeByBatch(mlir::func::FuncOp entry, const BatchNormScope &scope,
                  llvm::ArrayRef<std::string> batchDims);
 
+/// Warns of running statistics that nothing reads: a norm that the loss does
+/// not depend on is gone, and what it would have kept stays as it is.
+void warnOfUnread(mlir::func::FuncOp entry);
+
 } // namespace accel::autodiff
 
 #endif // ACCEL_LIB_AUTODIFF_BATCHNORM_H

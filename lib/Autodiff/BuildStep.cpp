@@ -8,7 +8,6 @@
 #include "StepStates.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/Accel/Reports.h"
-#include "dialects/NN/Chunks.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Autodiff/Optimizers/Optimizer.h"
 #include "lib/Autodiff/Schedule.h"
@@ -106,22 +105,6 @@ void StepBuilder::keepOnly(Value loss) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (!op.hasTrait<OpTrait::IsTerminator>() && op.use_empty() && isPure(&op))
       op.erase();
-}
-
-/// A norm that the loss does not depend on is gone, and what it would have kept
-/// stays as it is.
-static void warnOfUnread(func::FuncOp entry) {
-  nn::ArgumentStates states(entry);
-  std::string names;
-  for (BlockArgument argument : entry.getArguments())
-    if (nn::StateOp state = states.find(argument);
-        state && state.getRole() == nn::StateRole::buffer &&
-        argument.use_empty())
-      names += (names.empty() ? "'" : ", '") + state.getSymName().str() + "'";
-  if (!names.empty())
-    entry.emitWarning() << "the loss depends on no batch norm of " << names
-                        << ": they are left as they are, where PyTorch would "
-                           "bring them on by batches that nothing reads";
 }
 
 LogicalResult StepBuilder::markGradients(Value loss) {

@@ -47,7 +47,7 @@ struct PhaseOptions {
   Fp8Options fp8;
   /// What batch norms take statistics of: `micro_batch`, `rank` or `batch`.
   std::string batchNormScope = "micro_batch";
-  int64_t batchNormParts = 0; ///< as many parts instead, if above 0
+  int64_t batchNormParts = 0;    ///< as many parts instead, if above 0
   bool measuresRounding = false; ///< `--metrics=precision`
   parallel::PlaceOptions place;
   parallel::MarkRecomputedPassOptions recompute;

@@ -70,6 +70,10 @@
 // RUN: not acc-opt %t/computed.mlir --nn-build-step="loss=y optimizer=sgd" 2>&1 | FileCheck %s --check-prefix=COMPUTED
 // COMPUTED: error: expected running statistics that are states
 
+// One that the loss does not depend on keeps what it has.
+// RUN: acc-opt %t/unread.mlir --nn-build-step="loss=y optimizer=sgd" -o %t/unread.out 2>&1 | FileCheck %s --check-prefix=UNREAD
+// UNREAD: warning: the loss depends on no batch norm of 'mean', 'var': they are left as they are, where PyTorch would bring them on by batches that nothing reads
+
 // Masked rows would be in the statistics; a forward program has none of its own.
 // RUN: not acc-opt %t/one.mlir --nn-mask-rows="loss=y" 2>&1 | FileCheck %s --check-prefix=MASK
 // MASK: error: {{.*}}expected rows of a batch that do not depend on each other
@@ -169,5 +173,20 @@ module attributes {accel.phase = "nn"} {
     %n = nn.batch_norm %h, %mean, %var momentum 0.25 epsilon 1.0e-2 : (tensor<8x2xf64>, tensor<2xf64>, tensor<2xf64>) -> tensor<8x2xf64>
     %y = nn.reduce sum %n dims [0, 1] : (tensor<8x2xf64>) -> tensor<f64>
     return %y : tensor<f64>
+  }
+}
+
+//--- unread.mlir
+module attributes {accel.phase = "nn"} {
+  nn.state @w : tensor<8x2xf64> = dense<0.5>
+  nn.state buffer @mean : tensor<2xf64> = dense<0.25>
+  nn.state buffer @var : tensor<2xf64> = dense<2.0>
+  func.func @main(%x: tensor<8x2xf64> {nn.input = "x"}, %w: tensor<8x2xf64> {nn.state = @w},
+                  %mean: tensor<2xf64> {nn.state = @mean}, %var: tensor<2xf64> {nn.state = @var})
+      -> (tensor<f64> {nn.output = "y"}, tensor<8x2xf64> {nn.output = "other"}) attributes {nn.entry} {
+    %h = nn.mul %x, %w : tensor<8x2xf64>
+    %n = nn.batch_norm %h, %mean, %var momentum 0.25 epsilon 1.0e-2 : (tensor<8x2xf64>, tensor<2xf64>, tensor<2xf64>) -> tensor<8x2xf64>
+    %y = nn.reduce sum %h dims [0, 1] : (tensor<8x2xf64>) -> tensor<f64>
+    return %y, %n : tensor<f64>, tensor<8x2xf64>
   }
 }
