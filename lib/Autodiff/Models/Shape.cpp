@@ -167,8 +167,7 @@ static Value pickByInverse(const NNBuilder &e, Value g, nn::GatherOp op) {
   if (hasGaps) {
     SmallVector<int64_t> low(flat.size(), 0), high(low);
     high[dim] = 1;
-    updates = e.make<nn::PadOp>(
-        updates, zeroScalar(e, updates), low, high);
+    updates = e.make<nn::PadOp>(updates, zeroScalar(e, updates), low, high);
   }
   Value picked = e.make<nn::GatherOp>(
       updates,
