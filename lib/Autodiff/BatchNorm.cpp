@@ -248,6 +248,11 @@ Value BatchNormalizer::bringOn(BlockArgument running, ArrayRef<Own> all) {
 }
 
 FailureOr<SmallVector<Write>> BatchNormalizer::run() {
+  if (scope.parts < 1 || scope.updates < 1 || scope.parts % scope.updates != 0)
+    return entry.emitError()
+           << "expected updates of running statistics that divide the parts of "
+              "a batch, found "
+           << scope.updates << " of " << scope.parts << " parts";
   if (scope.parts > 1 && failed(findRows()))
     return failure();
   for (auto norm : llvm::make_early_inc_range(

@@ -55,7 +55,7 @@ std::optional<bool> BatchNorms::isTrained(const onnx::NodeProto &norm) const {
   return std::nullopt;
 }
 
-bool BatchNorms::areUnbiased() const {
+bool BatchNorms::areUnbiased(const OnnxFile &file) {
   return file.model().producer_name() == "pytorch" ||
          hasDeclaredParameters(file);
 }
@@ -122,18 +122,18 @@ BatchNorms::findOtherReader(const onnx::TensorProto &statistic) const {
   return nullptr;
 }
 
-bool BatchNorms::keeps(StringRef buffer) const {
-  StringRef owner = buffer.rsplit('.').first;
-  bool isCount = buffer.ends_with(".num_batches_tracked");
-  return any_of(norms, [&](const onnx::NodeProto *norm) {
-    return any_of(ArrayRef<int>{3, 4}, [&](int operand) {
+StringSet<> BatchNorms::listKept() const {
+  StringSet<> kept;
+  for (const onnx::NodeProto *norm : norms)
+    for (int operand : {3, 4}) {
       std::optional<Statistic> statistic = findStatistic(*norm, operand);
-      return statistic &&
-             (statistic->name == buffer ||
-              (isCount &&
-               StringRef(statistic->name).rsplit('.').first == owner));
-    });
-  });
+      if (!statistic || isTrained(*norm) != true)
+        continue;
+      kept.insert(statistic->name);
+      StringRef owner = StringRef(statistic->name).rsplit('.').first;
+      kept.insert((owner + ".num_batches_tracked").str());
+    }
+  return kept;
 }
 
 } // namespace accel::onnxio

@@ -5,6 +5,7 @@
 
 #include "OnnxFile.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include <optional>
 
 namespace accel::onnxio {
@@ -22,9 +23,9 @@ public:
   /// training looks like any other.
   std::optional<bool> isTrained(const onnx::NodeProto &norm) const;
 
-  /// Whether running variances are of samples, divided by one less than there
-  /// are numbers, as PyTorch has them; ONNX divides by all.
-  bool areUnbiased() const;
+  /// Whether running variances of a file are of samples, divided by one less
+  /// than there are numbers, as PyTorch has them; ONNX divides by all.
+  static bool areUnbiased(const OnnxFile &file);
 
   /// A running statistic, by the user's name of it.
   struct Statistic {
@@ -43,10 +44,10 @@ public:
   const onnx::NodeProto *
   findOtherReader(const onnx::TensorProto &statistic) const;
 
-  /// Whether a buffer of a traced program that its forward changes is one that
-  /// a batch norm keeps: its running statistics, and the count of its batches,
-  /// which says nothing where there is a momentum.
-  bool keeps(llvm::StringRef buffer) const;
+  /// The buffers that the forward of a traced program may change, for batch
+  /// norms keep them: running statistics, and the counts of their batches,
+  /// which say nothing where there is a momentum.
+  llvm::StringSet<> listKept() const;
 
 private:
   bool readsStatistic(const onnx::NodeProto &node, unsigned operand) const;

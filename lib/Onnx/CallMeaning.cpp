@@ -228,9 +228,9 @@ void checkCallMeaning(const TracedProgram &program,
   }
   if (region)
     doubts.push_back(std::move(*region));
-  BatchNorms norms(program.file);
+  llvm::StringSet<> kept = BatchNorms(program.file).listKept();
   for (const std::string &name : program.mutated())
-    if (!norms.keeps(name))
+    if (!kept.contains(name))
       doubts.push_back(
           {nullptr,
            {},

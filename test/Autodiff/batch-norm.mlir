@@ -65,6 +65,8 @@
 // CHANNELS: error: expected to see where 'tensor<3x8x2xf64>' has the rows of the batch, of which 4 parts have statistics of their own, and that it is not in the channels, dimension 1; compile with one micro-batch, or say where inputs have their rows (--batch-dim INPUT=K)
 // RUN: not acc-opt %t/one.mlir --nn-build-step="loss=y optimizer=sgd batch-norm-parts=3" 2>&1 | FileCheck %s --check-prefix=DIVIDE
 // DIVIDE: error: {{.*}}expected a batch that the 3 parts with statistics of their own divide, found one of 8
+// RUN: not acc-opt %t/one.mlir --nn-build-step="loss=y optimizer=sgd batch-norm-parts=4 batch-norm-updates=3" 2>&1 | FileCheck %s --check-prefix=UPDATES
+// UPDATES: error: expected updates of running statistics that divide the parts of a batch, found 3 of 4 parts
 // RUN: not acc-opt %t/rows.mlir --nn-build-step="loss=y optimizer=sgd batch-norm-parts=8" 2>&1 | FileCheck %s --check-prefix=SINGLE
 // SINGLE: error: {{.*}}expected more than one number of each channel to take statistics of, found 1 of 'tensor<8x2xf64>' in 8 parts; take larger micro-batches
 // RUN: not acc-opt %t/computed.mlir --nn-build-step="loss=y optimizer=sgd" 2>&1 | FileCheck %s --check-prefix=COMPUTED

@@ -45,7 +45,7 @@ static LogicalResult trainBatchNorm(Importer &n, Value mean, Value variance,
   SmallVector<NamedAttribute> attributes{
       n.named("momentum", builder.getF64FloatAttr(1 - momentum)),
       n.named("epsilon", builder.getF64FloatAttr(epsilon))};
-  if (onnxio::BatchNorms(n.graph.file).areUnbiased())
+  if (onnxio::BatchNorms::areUnbiased(n.graph.file))
     attributes.push_back(n.unit("unbiased"));
   return n.finish(scaleChannels(
       n, n.create<nn::BatchNormOp>({n.operand(0), mean, variance}, attributes),
