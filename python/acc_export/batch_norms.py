@@ -15,13 +15,21 @@ def _calls(program):
     return [node for node in program.graph.nodes if node.target is _TRAINED and node.args[5]]
 
 
+def _before_casts(node):
+    """What PyTorch computes in float32 and keeps in the type of a buffer of 16 bits."""
+    while node.target is torch.ops.aten._to_copy.default:
+        node = node.args[0]
+    return node
+
+
 def kept_buffers(program):
     """The names of buffers that the program changes by batch norms alone. A count is of the
     module of running statistics, plus one."""
     signature = program.graph_signature
     nodes = {node.name: node for node in program.graph.nodes}
     norms = set(_calls(program))
-    changed = {name: nodes[value] for value, name in signature.buffers_to_mutate.items()}
+    changed = {name: _before_casts(nodes[value])
+               for value, name in signature.buffers_to_mutate.items()}
     kept = {name for name, node in changed.items()
             if node.target is operator.getitem and node.args[0] in norms and node.args[1] in (3, 4)}
     owners = {name.rpartition(".")[0] for name in kept}

@@ -54,6 +54,18 @@ class Net(torch.nn.Module):
         return ((y - x.mean((1, 2, 3))) ** 2).mean()
 
 
+class Narrow(torch.nn.Module):
+    """SyncBatchNorm is a batch norm like others on one process."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(5)
+        self.first, self.norm = torch.nn.Conv2d(3, 4, 3), torch.nn.SyncBatchNorm(4)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.first(x))).float().square().mean()
+
+
 class FrozenPart(Net):
     """A norm that goes by running statistics beside others."""
 
@@ -172,6 +184,18 @@ class BatchNorms(TrainCase):
             self.folder / "w.safetensors").items()}, self.folder / "f.safetensors")
         acc_export.load(fresh, self.folder / "f.safetensors")
         torch.testing.assert_close(fresh.eval()(DATA).item(), expected, rtol=1e-5, atol=1e-6)
+
+    def test_sixteen_bits(self):
+        """Statistics are float32's, and kept in the module's type."""
+        module = Narrow().bfloat16().train()
+        self.export(module, (DATA.bfloat16(),))
+        self.tool("acc-opt", self.folder / "model.onnx", "--train", "--loss", "loss", "--optimizer",
+                  "sgd", "--set", f"optimizer.lr={RATE}", "-o", self.folder / "m.accx")
+        losses, weights = self.run_program("--steps", 1)
+        self.assertAlmostEqual(losses[0], module(DATA.bfloat16()).item(), delta=2e-2)
+        for name, value in buffers(module).items():
+            self.assertEqual(weights[name].dtype, torch.bfloat16)
+            torch.testing.assert_close(weights[name], value, rtol=1e-2, atol=1e-3)
 
     def test_files_of_torch(self):
         """PyTorch's exporter leaves the mode to the metadata, and its optimizer loses it."""
