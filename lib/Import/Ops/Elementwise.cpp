@@ -108,10 +108,13 @@ static LogicalResult importSqrt(Importer &n) {
 static LogicalResult importMod(Importer &n) {
   int64_t fmod = n.intAttr("fmod", 0);
   Value lhs = n.operand(0), rhs = n.operand(1);
-  if (Importer::isFloat(lhs) != (fmod != 0))
-    return n.error() << "expected 'fmod' of 1 for floats and 0 for integers, "
-                        "found "
-                     << fmod << " for " << lhs.getType();
+  if (Importer::isFloat(lhs) && fmod == 0)
+    return n.error() << "expected 'fmod' of 1 for floats, found 0 for "
+                     << lhs.getType();
+  // Of integers the sign is the divisor's, and with `fmod` the dividend's.
+  if (!Importer::isFloat(lhs) && fmod != 0)
+    return n.finish(n.binary<nn::SubOp>(
+        lhs, n.binary<nn::MulOp>(n.binary<nn::DivOp>(lhs, rhs), rhs)));
   return n.finish(n.binary<nn::ModOp>(lhs, rhs));
 }
 

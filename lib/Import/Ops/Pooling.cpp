@@ -117,6 +117,29 @@ static LogicalResult importAveragePool(Importer &n) {
   return n.finish(n.binary<nn::DivOp>(sum, counts));
 }
 
+/// The p-norm of each window: (sum of |x|^p)^(1/p).
+static LogicalResult importLpPool(Importer &n) {
+  int64_t p = n.intAttr("p", 2);
+  std::optional<Pooled> pooled = readPooled(n);
+  if (!pooled)
+    return failure();
+  if (p < 1)
+    return n.error() << "expected 'p' of at least 1, found " << p;
+  Value x = n.operand(0);
+  Value windows =
+      gatherWindows(n, n.unary<nn::AbsOp>(x), pooled->windows, pooled->counts,
+                    n.splat({}, Importer::element(x), 0));
+  auto power = [&](Value value, double exponent) {
+    return n.hasFailed()
+               ? Value()
+               : n.binary<nn::PowOp>(value, n.splatLike(value, exponent));
+  };
+  Value sum = n.reduce(nn::ReductionKind::sum, power(windows, double(p)),
+                       pooled->elementDims(Importer::rank(x)),
+                       /*keepDims=*/false);
+  return n.finish(power(sum, 1. / double(p)));
+}
+
 /// Where each window's largest element is in the operand: the first one.
 static Value findLargest(Importer &n, const Pooled &pooled, Value windows,
                          Value largest) {
@@ -213,6 +236,7 @@ ArrayRef<OpRow> accel::import::poolingOps() {
       {"", "AveragePool", 7, 1, 1, importAveragePool},
       {"", "GlobalAveragePool", 1, 1, 1, importGlobalAveragePool},
       {"", "GlobalMaxPool", 1, 1, 1, importGlobalMaxPool},
+      {"", "LpPool", 2, 1, 1, importLpPool},
       {"", "MaxPool", 1, 1, 1, importMaxPool},
   };
   return rows;

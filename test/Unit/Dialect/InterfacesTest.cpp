@@ -46,15 +46,16 @@ protected:
 
 TEST_F(Interfaces, DialectHasOps) { EXPECT_GT(getOps().size(), 45u); }
 TEST_F(Interfaces, AllHaveAMeaning) {
-  expectOnAllBut<EvaluateOpInterface>({"nn.dropout"});
+  expectOnAllBut<EvaluateOpInterface>({"nn.batch_norm", "nn.dropout"});
 }
 TEST_F(Interfaces, AllHaveACost) {
-  expectOnAllBut<CostOpInterface>({"nn.dropout", "nn.stop_gradient"});
+  expectOnAllBut<CostOpInterface>(
+      {"nn.batch_norm", "nn.dropout", "nn.stop_gradient"});
 }
 // Rows are dealt by localisation, on one rank's tensors.
 TEST_F(Interfaces, AllHaveAShardingRule) {
   expectOnAllBut<ShardingRuleOpInterface>(
-      {"nn.dropout", "nn.stop_gradient", "nn.deal_rows"});
+      {"nn.batch_norm", "nn.dropout", "nn.stop_gradient", "nn.deal_rows"});
 }
 // Dropout is expanded, and stops are dropped, by nn-build-step, before anything
 // asks; products and
@@ -65,13 +66,15 @@ TEST_F(Interfaces, AllButCommandsAreKernelSources) {
       {"nn.matmul", "nn.grouped_matmul", "nn.grouped_matmul_grad", "nn.conv",
        "nn.conv_input_grad", "nn.conv_weight_grad", "nn.newton_schulz",
        "nn.deal_rows", "nn.attention", "nn.attention_grad", "nn.gradient",
-       "nn.complete", "nn.cut", "nn.dropout", "nn.stop_gradient"});
+       "nn.complete", "nn.cut", "nn.batch_norm", "nn.dropout",
+       "nn.stop_gradient"});
 }
 TEST_F(Interfaces, AllButCommandsAreEmitted) {
   expectOnAllBut<ElementSourceOpInterface>(
       {"nn.matmul", "nn.grouped_matmul", "nn.grouped_matmul_grad", "nn.conv",
        "nn.conv_input_grad", "nn.conv_weight_grad", "nn.newton_schulz",
        "nn.deal_rows", "nn.attention", "nn.attention_grad", "nn.gradient",
-       "nn.complete", "nn.cut", "nn.dropout", "nn.stop_gradient"});
+       "nn.complete", "nn.cut", "nn.batch_norm", "nn.dropout",
+       "nn.stop_gradient"});
 }
 } // namespace
