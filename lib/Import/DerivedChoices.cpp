@@ -181,6 +181,8 @@ Value Choices::giveInTurn(Importer &n, Value value, int64_t dim,
     apart.insert(apart.begin() + dim + 1, factor);
   // A copy, since what counts is of no choice.
   Value index = n.copy(countBefore(n, rows));
+  if (!index)
+    return nullptr;
   if (exactly) {
     // Behind the last one, and so the run stops, unless all are given.
     Suspension suspension(*this);

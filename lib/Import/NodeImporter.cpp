@@ -319,7 +319,10 @@ Value NodeImporter::broadcast(Value value, ArrayRef<int64_t> shape) {
 }
 
 Value NodeImporter::copy(Value value) {
-  return nn::ReshapeOp::create(graph.builder, loc, value.getType(), value);
+  return value
+             ? nn::ReshapeOp::create(graph.builder, loc, value.getType(), value)
+                   .getResult()
+             : Value();
 }
 
 Value NodeImporter::reshape(Value value, ArrayRef<int64_t> shape) {

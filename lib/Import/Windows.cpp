@@ -103,6 +103,17 @@ import::countWindows(Importer &n, ArrayRef<int64_t> sizes,
   return counts;
 }
 
+/// Whether the places of windows along a dimension are few enough to be a
+/// constant of the program; an error if they are not.
+static bool checkPlaces(Importer &n, int64_t count, int64_t size) {
+  constexpr int64_t kMostPlaces = int64_t(1) << 24;
+  if (count <= kMostPlaces / std::max<int64_t>(size, 1))
+    return true;
+  n.error() << "expected windows that have at most " << kMostPlaces
+            << " elements along a dimension, found " << count << " of " << size;
+  return false;
+}
+
 Value import::gatherWindows(Importer &n, Value value, const Windows &windows,
                             ArrayRef<int64_t> counts, Value outside) {
   if (n.hasFailed())
@@ -135,6 +146,8 @@ Value import::gatherWindows(Importer &n, Value value, const Windows &windows,
       value = n.reshape(value, shape);
       continue;
     }
+    if (!checkPlaces(n, count, size))
+      return nullptr;
     SmallVector<int64_t> places;
     for (int64_t window = 0; window < count; ++window)
       for (int64_t place = 0; place < size; ++place)
@@ -162,6 +175,8 @@ Value import::scatterWindows(Importer &n, Value value, const Windows &windows,
     int64_t count = shape[lead], size = shape[places],
             stride = windows.strides[dim], dilation = windows.dilations[dim],
             low = windows.low[dim];
+    if (!checkPlaces(n, count, size))
+      return nullptr;
     // Rows of all else are added up along the first dimension.
     SmallVector<int64_t> order{lead, places};
     for (int64_t at = 0, rank = shape.size(); at < rank; ++at)

@@ -15,11 +15,16 @@ static bool isOp(const onnx::NodeProto &node, StringRef op) {
   return node.op_type() == op && canonicalDomain(node.domain()).empty();
 }
 
+static bool isCopy(const onnx::NodeProto &node) {
+  return isOp(node, "Identity") && node.input_size() == 1 &&
+         node.output_size() == 1;
+}
+
 BatchNorms::BatchNorms(const OnnxFile &file) : file(file) {
   for (const onnx::NodeProto &node : file.graph().node()) {
     if (isOp(node, "BatchNormalization"))
       norms.push_back(&node);
-    if (isOp(node, "Identity") && node.output_size() == 1)
+    if (isCopy(node))
       copies[node.output(0)] = &node;
   }
   if (!norms.empty())
@@ -110,7 +115,7 @@ BatchNorms::findOtherReader(const onnx::TensorProto &statistic) const {
         for (auto [operand, input] : enumerate(node.input())) {
           if (input != names[next] || readsStatistic(node, operand))
             continue;
-          if (isOp(node, "Identity") && &graph == &file.graph())
+          if (isCopy(node) && &graph == &file.graph())
             names.push_back(node.output(0));
           else
             other = &node;

@@ -83,6 +83,11 @@ static LogicalResult importCol2Im(Importer &n) {
                         "block as of the picture, found "
                      << n.operand(0).getType() << ", " << block.size()
                      << " and " << sizes.size();
+  auto isOutside = [](int64_t size) { return size < 1 || size > 1 << 24; };
+  if (llvm::any_of(sizes, isOutside) || llvm::any_of(block, isOutside))
+    return n.error()
+           << "expected sizes of the picture and of a block from 1 to "
+           << (1 << 24) << ", found [" << sizes << "] and [" << block << "]";
   std::optional<Windows> windows = readWindows(n, sizes, ArrayRef(block));
   if (!windows)
     return failure();

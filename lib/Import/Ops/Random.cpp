@@ -88,11 +88,14 @@ static LogicalResult importDraw(Importer &n, ArrayRef<int64_t> shape,
     return n.error() << "expected random numbers in [0, 1)";
   if (failed(checkIsTrained(n)))
     return failure();
+  if (!n.wantsResult(0))
+    return n.error() << "expected a result";
   StringRef drawn = n.node.output(0);
   const onnx::NodeProto *used = findReader(n, drawn);
-  const onnx::NodeProto *decided = used && used->output_size() == 1
-                                       ? findReader(n, used->output(0))
-                                       : nullptr;
+  const onnx::NodeProto *decided =
+      used && used->input_size() == 2 && used->output_size() == 1
+          ? findReader(n, used->output(0))
+          : nullptr;
   StringRef by = used ? StringRef(used->op_type()) : StringRef(),
             as = decided ? StringRef(decided->op_type()) : StringRef();
   bool isFloor = by == "Add" && as == "Floor";
@@ -169,6 +172,8 @@ LogicalResult import::importDecision(Importer &n, const Decision &decision) {
         elementType(n.intAttr("to", 0), n.graph.builder.getContext()),
         n.graph.options.f64);
   if (op == "CastLike") {
+    if (n.node.input_size() != 2)
+      return n.error() << "expected 2 operands, found " << n.node.input_size();
     const ImportedValue *like = n.graph.lookup(n.node.input(1), n.loc);
     if (!like || !like->tensor)
       return failure();
