@@ -6,7 +6,7 @@
 // on all ranks (SyncBatchNorm), for each rank's piece of one
 // (DistributedDataParallel), or one of the whole.
 //
-// PyTorch brings running statistics on once for each micro-batch,
+// PyTorch updates running statistics once for each micro-batch,
 // r <- (1 - m) r + m b_i. After U of them r is
 // (1 - m)^U r + sum of m (1 - m)^(U-1-i) b_i, a sum in any order: it is added
 // up as gradients are, and written once.
@@ -73,7 +73,7 @@ struct Rows {
 };
 
 /// A statistic of each part, [parts, channels], by which a running one is
-/// brought on, times `factor`.
+/// updated, times `factor`.
 struct Own {
   Value value;
   double factor, momentum;
@@ -92,14 +92,14 @@ private:
   LogicalResult normalize(nn::BatchNormOp norm);
   LogicalResult keep(nn::BatchNormOp norm, Value running, Value own,
                      double factor);
-  Value bringOn(BlockArgument running, ArrayRef<Own> all);
+  Value updateRunning(BlockArgument running, ArrayRef<Own> all);
 
   func::FuncOp entry;
   BatchNormScope scope;
   ArrayRef<std::string> batchDims;
   nn::ArgumentStates states;
   llvm::DenseMap<Operation *, Rows> rows; ///< Asked for by several parts.
-  /// What each running statistic is brought on by, in turn.
+  /// What each running statistic is updated by, in turn.
   llvm::MapVector<BlockArgument, SmallVector<Own>> kept;
 };
 } // namespace
@@ -212,8 +212,8 @@ LogicalResult BatchNormalizer::normalize(nn::BatchNormOp norm) {
 }
 
 /// The running statistic behind the step. A norm that is called several times
-/// brings it on as often, in turn, in each update.
-Value BatchNormalizer::bringOn(BlockArgument running, ArrayRef<Own> all) {
+/// counts as often, in turn, in each update.
+Value BatchNormalizer::updateRunning(BlockArgument running, ArrayRef<Own> all) {
   OpBuilder builder(entry.getBody().front().getTerminator());
   NNBuilder build{builder, states.find(running).getLoc()};
   Type wide = getElementTypeOrSelf(all.front().value);
@@ -261,7 +261,8 @@ FailureOr<SmallVector<Write>> BatchNormalizer::run() {
       return failure();
   SmallVector<Write> writes;
   for (auto &[running, all] : kept)
-    writes.push_back({states.find(running), running, bringOn(running, all)});
+    writes.push_back(
+        {states.find(running), running, updateRunning(running, all)});
   llvm::sort(writes, [](const Write &a, const Write &b) {
     return a.old.getArgNumber() < b.old.getArgNumber();
   });
@@ -285,5 +286,5 @@ void autodiff::warnOfUnread(func::FuncOp entry) {
   if (!names.empty())
     entry.emitWarning() << "the loss depends on no batch norm of " << names
                         << ": they are left as they are, where PyTorch would "
-                           "bring them on by batches that nothing reads";
+                           "update them by batches that nothing reads";
 }

@@ -13,7 +13,7 @@ struct BatchNormScope {
   /// Equal parts of the batch, one after another in it, that have statistics of
   /// their own.
   int64_t parts = 1;
-  /// How often a step brings running statistics on, each time by the mean of
+  /// How often a step updates running statistics, each time by the mean of
   /// the statistics of as many parts: a divisor of `parts`.
   int64_t updates = 1;
 };

@@ -173,7 +173,7 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
     Option<"emitGradients", "emit-gradients", "bool", "false", "Return the gradients">,
     Option<"fp8Moments", "fp8-moments", "bool", "false", "Moments of adamw and adam are codes, those of adamw_fp8 and adam_fp8">,
     Option<"batchNormParts", "batch-norm-parts", "int64_t", "1", "Equal parts of a batch that batch norms take statistics of">,
-    Option<"batchNormUpdates", "batch-norm-updates", "int64_t", "1", "How often a step brings running statistics on: a divisor of the parts">,
+    Option<"batchNormUpdates", "batch-norm-updates", "int64_t", "1", "How often a step updates running statistics: a divisor of the parts">,
     ListOption<"batchDims", "batch-dim", "std::string", "INPUT=K: the batch dimension of an input; INPUT=none: it has none">,
   ];
   let dependentDialects = ["::accel::AccelDialect", "::accel::nn::NNDialect"];

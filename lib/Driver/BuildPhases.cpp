@@ -43,7 +43,7 @@ getQuantizeOptions(const PhaseOptions &options) {
 }
 
 /// Whose statistics batch norms take, as parts of the batch. Running ones are
-/// brought on once for each micro-batch, as in PyTorch, or part that is asked
+/// updated once for each micro-batch, as in PyTorch, or part that is asked
 /// for.
 static void setBatchNormScope(autodiff::BuildStepPassOptions &step,
                               const PhaseOptions &options) {

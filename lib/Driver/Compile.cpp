@@ -60,6 +60,7 @@ private:
   }
   FailureOr<std::unique_ptr<onnxio::OnnxFile>> readModel();
   LogicalResult load();
+  LogicalResult checkBatchNorms();
   LogicalResult checkWeights();
   LogicalResult applyConfig();
   LogicalResult runPhases();
@@ -193,6 +194,8 @@ LogicalResult Compilation::load() {
   module = import::importOnnx(**file, *parameters, importOptions, &context);
   if (!module || failed((*file)->checkValuesRead()))
     return failure();
+  if (failed(checkBatchNorms()))
+    return failure();
   importing.stop();
   if (failed(runPipeline(*module, "compiling: nn", [&](PassManager &pm) {
         buildPhase(Phase::NN, pm, options.phases);
@@ -200,6 +203,21 @@ LogicalResult Compilation::load() {
       })))
     return failure();
   return checkCuts(**file, *module, options.phases.cut.cuts);
+}
+
+/// What is said of their scope is obeyed by norms that are trained.
+LogicalResult Compilation::checkBatchNorms() {
+  bool isSaid = options.phases.batchNormParts > 0 ||
+                options.phases.batchNormScope != PhaseOptions().batchNormScope;
+  auto hasNorms = [&] {
+    return module->walk([](nn::BatchNormOp) { return WalkResult::interrupt(); })
+        .wasInterrupted();
+  };
+  if (!isSaid || hasNorms())
+    return success();
+  return module->emitError(
+      "expected a batch norm that is trained with 'batch_norm.scope' or "
+      "'batch_norm.parts', found none");
 }
 
 /// Weights are read by the run, from where they are now.

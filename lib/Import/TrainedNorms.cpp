@@ -49,8 +49,7 @@ import::findTrainedNorms(const onnxio::OnnxFile &file,
     return emitError(file.location())
            << "expected batch norms with --batch-norm, found no operator "
               "BatchNormalization (acc-export writes those of a model in "
-              "eval() "
-              "as what they compute)";
+              "eval() as what they compute)";
   for (const onnx::NodeProto *node : norms.nodes()) {
     std::optional<bool> isTrained = options.trainsBatchNorms;
     if (!isTrained)
@@ -72,9 +71,10 @@ import::findTrainedNorms(const onnxio::OnnxFile &file,
   for (const Statistic &statistic : trained.statistics)
     if (statistic.tensor->name() == statistic.name)
       if (const onnx::NodeProto *reader =
-              norms.findOtherReader(*statistic.tensor))
+              norms.findOtherReader(*statistic.tensor, trained.nodes))
         return emitError(file.location(*reader))
-               << "expected running statistics that batch norms alone read, "
+               << "expected running statistics that trained batch norms alone "
+                  "read, "
                   "found a use of '"
                << statistic.name
                << "', which training changes; --batch-norm=frozen leaves it as "

@@ -100,22 +100,24 @@ BatchNorms::findStatistic(const onnx::NodeProto &norm, int operand) const {
   return std::nullopt;
 }
 
-bool BatchNorms::readsStatistic(const onnx::NodeProto &node,
-                                unsigned operand) const {
-  return isOp(node, "BatchNormalization") && (operand == 3 || operand == 4);
-}
-
-const onnx::NodeProto *
-BatchNorms::findOtherReader(const onnx::TensorProto &statistic) const {
+const onnx::NodeProto *BatchNorms::findOtherReader(
+    const onnx::TensorProto &statistic,
+    const DenseSet<const onnx::NodeProto *> &keepers) const {
+  StringSet<> outputs;
+  for (const onnx::ValueInfoProto &output : file.graph().output())
+    outputs.insert(output.name());
   SmallVector<std::string> names{statistic.name()};
   for (size_t next = 0; next < names.size(); ++next) {
     const onnx::NodeProto *other = nullptr;
     forEachGraph(file.graph(), [&](const onnx::GraphProto &graph) {
       for (const onnx::NodeProto &node : graph.node())
         for (auto [operand, input] : enumerate(node.input())) {
-          if (input != names[next] || readsStatistic(node, operand))
+          bool isKept =
+              keepers.contains(&node) && (operand == 3 || operand == 4);
+          if (input != names[next] || isKept)
             continue;
-          if (isCopy(node) && &graph == &file.graph())
+          if (isCopy(node) && &graph == &file.graph() &&
+              !outputs.contains(node.output(0)))
             names.push_back(node.output(0));
           else
             other = &node;

@@ -4,6 +4,7 @@
 #define ACCEL_LIB_ONNX_BATCHNORMS_H
 
 #include "OnnxFile.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include <optional>
@@ -39,10 +40,12 @@ public:
   std::optional<Statistic> findStatistic(const onnx::NodeProto &norm,
                                          int operand) const;
 
-  /// A node that reads the initializer and is no batch norm that keeps it, at
-  /// any depth; null if there is none.
+  /// A node that reads the initializer and is not one of `keepers`, the batch
+  /// norms that are trained, at any depth, or a copy that is an output; null if
+  /// there is none.
   const onnx::NodeProto *
-  findOtherReader(const onnx::TensorProto &statistic) const;
+  findOtherReader(const onnx::TensorProto &statistic,
+                  const llvm::DenseSet<const onnx::NodeProto *> &keepers) const;
 
   /// The buffers that the forward of a traced program may change, for batch
   /// norms keep them: running statistics, and the counts of their batches,
@@ -50,8 +53,6 @@ public:
   llvm::StringSet<> listKept() const;
 
 private:
-  bool readsStatistic(const onnx::NodeProto &node, unsigned operand) const;
-
   const OnnxFile &file;
   std::vector<const onnx::NodeProto *> norms;
   /// Copies (Identity) by what they give.

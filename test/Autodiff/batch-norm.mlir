@@ -74,7 +74,7 @@
 
 // One that the loss does not depend on keeps what it has.
 // RUN: acc-opt %t/unread.mlir --nn-build-step="loss=y optimizer=sgd" -o %t/unread.out 2>&1 | FileCheck %s --check-prefix=UNREAD
-// UNREAD: warning: the loss depends on no batch norm of 'mean', 'var': they are left as they are, where PyTorch would bring them on by batches that nothing reads
+// UNREAD: warning: the loss depends on no batch norm of 'mean', 'var': they are left as they are, where PyTorch would update them by batches that nothing reads
 
 // Masked rows would be in the statistics; a forward program has none of its own.
 // RUN: not acc-opt %t/one.mlir --nn-mask-rows="loss=y" 2>&1 | FileCheck %s --check-prefix=MASK

@@ -52,7 +52,7 @@ static LogicalResult trainBatchNorm(Importer &n, Value mean, Value variance,
       n.operand(1), n.operand(2)));
 }
 
-/// By the batch's own statistics: y, and the running ones brought on by them.
+/// By the batch's own statistics: y, and the running ones updated by them.
 static LogicalResult normalizeBatch(Importer &n, double epsilon,
                                     double momentum) {
   Value x = n.operand(0);

@@ -72,6 +72,21 @@ static const onnx::NodeProto *findReader(Importer &n, StringRef value) {
   return reads.count == 1 ? reads.only : nullptr;
 }
 
+/// The type of floats that a number of ONNX's means; an error for any other.
+static Type readType(Importer &n, int64_t dataType) {
+  Type element = elementType(dataType, n.graph.builder.getContext());
+  if (element && isa<FloatType>(element))
+    return computeType(element, n.graph.options.f64);
+  n.error() << "expected a type of floats, found element type #" << dataType;
+  return nullptr;
+}
+
+/// The type that `dtype` says, or that of the operand.
+static Type readTypeLike(Importer &n) {
+  int64_t type = n.intAttr("dtype", 0);
+  return type ? readType(n, type) : Importer::element(n.operand(0));
+}
+
 static LogicalResult checkIsTrained(Importer &n) {
   if (n.graph.options.forTraining)
     return success();
@@ -86,7 +101,7 @@ static LogicalResult importDraw(Importer &n, ArrayRef<int64_t> shape,
   n.ignoreAttr("seed");
   if (n.floatAttr("low", 0) != 0 || n.floatAttr("high", 1) != 1)
     return n.error() << "expected random numbers in [0, 1)";
-  if (failed(checkIsTrained(n)))
+  if (n.hasFailed() || failed(checkIsTrained(n)))
     return failure();
   if (!n.wantsResult(0))
     return n.error() << "expected a result";
@@ -105,14 +120,11 @@ static LogicalResult importDraw(Importer &n, ArrayRef<int64_t> shape,
   if (!isFloor && !isLess)
     return n.error()
            << "expected random numbers u that decide what is dropped, as "
-              "floor(p "
-              "+ u) or as u < p made a number, found a use by "
+              "floor(p + u) or as u < p made a number, found a use by "
            << (used ? "operator '" + by.str() + "'" : "several, or by none")
            << "; dropout and stochastic depth are trained, other noise is not "
               "supported yet";
-  StringRef p = used->input(isFloor && used->input(0) == drawn ? 1
-                            : isFloor                          ? 0
-                                                               : 1);
+  StringRef p = used->input(used->input(0) == drawn ? 1 : 0);
   n.graph.decisions[used] = {};
   n.setResult(0, n.splat(shape, element, 0)); // of which the type is read
   n.graph.decisions[decided] = {SmallVector<int64_t>(shape), element, p.str()};
@@ -120,38 +132,29 @@ static LogicalResult importDraw(Importer &n, ArrayRef<int64_t> shape,
 }
 
 static LogicalResult importUniformLike(Importer &n) {
-  int64_t type = n.intAttr("dtype", 0);
-  Type element =
-      type ? computeType(elementType(type, n.graph.builder.getContext()),
-                         n.graph.options.f64)
-           : Importer::element(n.operand(0));
-  return importDraw(n, Importer::shape(n.operand(0)), element);
+  return importDraw(n, Importer::shape(n.operand(0)), readTypeLike(n));
 }
 
 static LogicalResult importUniform(Importer &n) {
   auto shape = n.intsAttr("shape");
-  int64_t type = n.intAttr("dtype", onnx::TensorProto::FLOAT);
-  if (!shape)
-    return n.error() << "expected a 'shape'";
+  auto isNegative = [](int64_t size) { return size < 0; };
+  if (!shape || llvm::any_of(*shape, isNegative) || !isAddressable(*shape))
+    return n.error() << "expected a 'shape' of a tensor whose elements can be "
+                        "addressed";
   return importDraw(n, *shape,
-                    computeType(elementType(type, n.graph.builder.getContext()),
-                                n.graph.options.f64));
+                    readType(n, n.intAttr("dtype", onnx::TensorProto::FLOAT)));
 }
 
 static LogicalResult importBernoulli(Importer &n) {
   n.ignoreAttr("seed");
-  int64_t type = n.intAttr("dtype", 0);
-  if (failed(checkIsTrained(n)))
+  Type element = readTypeLike(n);
+  if (n.hasFailed() || failed(checkIsTrained(n)))
     return failure();
   std::optional<double> p = getNumber(n.operand(0));
   if (!p)
     return n.error() << "expected one probability, known at compile time, "
                         "found "
                      << n.operand(0).getType();
-  Type element =
-      type ? computeType(elementType(type, n.graph.builder.getContext()),
-                         n.graph.options.f64)
-           : Importer::element(n.operand(0));
   return n.finish(dropOnes(n, Importer::shape(n.operand(0)), element, *p));
 }
 
@@ -168,9 +171,7 @@ LogicalResult import::importDecision(Importer &n, const Decision &decision) {
   Type element = decision.element;
   StringRef op = n.node.op_type();
   if (op == "Cast")
-    element = computeType(
-        elementType(n.intAttr("to", 0), n.graph.builder.getContext()),
-        n.graph.options.f64);
+    element = readType(n, n.intAttr("to", 0));
   if (op == "CastLike") {
     if (n.node.input_size() != 2)
       return n.error() << "expected 2 operands, found " << n.node.input_size();
@@ -181,6 +182,8 @@ LogicalResult import::importDecision(Importer &n, const Decision &decision) {
   }
   n.ignoreAttr("saturate");
   n.ignoreAttr("round_mode");
+  if (n.hasFailed())
+    return failure();
   return n.finish(dropOnes(n, decision.shape, element, *number));
 }
 
