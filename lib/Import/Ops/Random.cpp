@@ -75,7 +75,7 @@ static const onnx::NodeProto *findReader(Importer &n, StringRef value) {
 /// The type of floats that a number of ONNX's means; an error for any other.
 static Type readType(Importer &n, int64_t dataType) {
   Type element = elementType(dataType, n.graph.builder.getContext());
-  if (element && isa<FloatType>(element))
+  if (isa_and_nonnull<FloatType>(element))
     return computeType(element, n.graph.options.f64);
   n.error() << "expected a type of floats, found element type #" << dataType;
   return nullptr;
