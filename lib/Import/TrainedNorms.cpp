@@ -79,5 +79,14 @@ import::findTrainedNorms(const onnxio::OnnxFile &file,
                << statistic.name
                << "', which training changes; --batch-norm=frozen leaves it as "
                   "it is";
+  for (const onnx::ValueInfoProto &output : file.graph().output())
+    for (const Statistic &statistic : trained.statistics)
+      if (output.name() == statistic.tensor->name())
+        return emitError(file.location())
+               << "expected running statistics that trained batch norms alone "
+                  "read, found output '"
+               << output.name()
+               << "', which training changes; --batch-norm=frozen leaves it as "
+                  "it is";
   return trained;
 }
