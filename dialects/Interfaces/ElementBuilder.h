@@ -37,6 +37,7 @@ enum class ScalarFunction {
   Sqrt,
   Sin,
   Cos,
+  Atan,
   Pow,  ///< of two operands
   Fmod, ///< of two operands
 };

@@ -18,6 +18,14 @@ inline bool isExact(CastOp cast) {
                                           to.getFloatSemantics());
 }
 
+/// Whether numbers of the type are cast and moved, and not computed with.
+inline bool isCode(mlir::Type element) {
+  return llvm::isa<mlir::Float8E8M0FNUType, mlir::Float8E4M3FNUZType,
+                   mlir::Float8E5M2FNUZType, mlir::Float6E2M3FNType,
+                   mlir::Float6E3M2FNType, mlir::Float4E2M1FNType>(element) ||
+         element.isInteger(4) || element.isInteger(2);
+}
+
 /// Whether zero stays zero: f8E8M0FNU has none.
 inline bool keepsZero(CastOp cast) {
   auto to = llvm::dyn_cast<mlir::FloatType>(cast.getType().getElementType());

@@ -10,12 +10,13 @@ include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/SymbolInterfaces.td"
 
 def NN_Float : AnyTypeOf<[F64, F32, F16, BF16, F8E4M3FN, F8E5M2]>;
-def NN_Integer : AnyTypeOf<[I64, I32, I16, I8, UI8, I1]>;
+def NN_Integer : AnyTypeOf<[I64, I32, I16, I8, I1, UI64, UI32, UI16, UI8]>;
 def NN_Index : AnyTypeOf<[I64, I32]>;
 def NN_Element : AnyTypeOf<[NN_Float, NN_Integer]>;
-// Numbers without zero, or without NaN, which are cast and moved, not computed
-// with.
-def NN_Code : AnyTypeOf<[F8E8M0FNU, F4E2M1FN]>;
+// Numbers of a few bits, or without zero, or without minus zero, which are cast
+// and moved, not computed with.
+def NN_Code : AnyTypeOf<[F8E8M0FNU, F8E4M3FNUZ, F8E5M2FNUZ, F6E2M3FN, F6E3M2FN, F4E2M1FN,
+                         I<4>, I<2>, UI<4>, UI<2>]>;
 def NN_Stored : AnyTypeOf<[NN_Float, NN_Integer, NN_Code]>;
 
 class NN_Ranked<Type element, string what>
@@ -25,6 +26,7 @@ def NN_Tensor : NN_Ranked<NN_Element, "statically shaped tensor of numbers to co
 def NN_StoredTensor : NN_Ranked<NN_Stored, "statically shaped tensor">;
 def NN_FloatTensor : NN_Ranked<NN_Float, "statically shaped tensor of floats">;
 def NN_IndexTensor : NN_Ranked<NN_Index, "statically shaped tensor of i64 or i32">;
+def NN_IntegerTensor : NN_Ranked<NN_Integer, "statically shaped tensor of integers">;
 def NN_CodeTensor : NN_Ranked<UI8, "statically shaped tensor of ui8">;
 def NN_BoolTensor : NN_Ranked<I1, "statically shaped tensor of i1">;
 

@@ -88,6 +88,21 @@ LogicalResult CastOp::verify() {
   return success();
 }
 
+LogicalResult BitcastOp::verify() {
+  auto from = getInput().getType(), to = getType();
+  auto hasBits = [](Type element) {
+    return !element.isInteger(1) &&
+           (!isa<FloatType>(element) || element.isF32() || element.isF64());
+  };
+  if (from.getShape() != to.getShape() ||
+      from.getElementTypeBitWidth() != to.getElementTypeBitWidth() ||
+      !hasBits(from.getElementType()) || !hasBits(to.getElementType()))
+    return emitOpError() << "expected f64, f32 or integers of as many bits in "
+                            "one shape, found "
+                         << from << " and " << to;
+  return success();
+}
+
 OpFoldResult CastOp::fold(FoldAdaptor) {
   if (getInput().getType() == getType())
     return getInput();

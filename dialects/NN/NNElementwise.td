@@ -75,6 +75,8 @@ def NN_SigmoidOp : NN_FunctionOp<"sigmoid", "1 / (1 + exp(-x))", NN_Dear<>,
 def NN_ReluOp : NN_FunctionOp<"relu", "max(x, 0); NaN stays NaN", NN_Cheap, "x < 0 ? 0 : x">;
 def NN_SinOp : NN_FunctionOp<"sin", "Sine", NN_Dear<>, "std::sin(x)", "e.mul(g, e.cos(x))">;
 def NN_CosOp : NN_FunctionOp<"cos", "Cosine", NN_Dear<>, "std::cos(x)", "e.neg(e.mul(g, e.sin(x)))">;
+def NN_AtanOp : NN_FunctionOp<"atan", "Inverse of the tangent, within (-π/2, π/2)", NN_Dear<>,
+    "std::atan(x)", "e.div(g, e.add(e.mul(x, x), e.splat(1, x)))">;
 def NN_FloorOp : NN_FunctionOp<"floor", "Largest integer not above x", NN_Cheap,
     "std::floor(x)", "e.splat(0, x)">;
 def NN_RoundOp : NN_FunctionOp<"round", "Nearest integer; of two, the even one", NN_Cheap,
@@ -119,8 +121,8 @@ def NN_PowOp : NN_BinaryOp<"pow", NN_Tensor, "x to the power y", NN_Dear<>> {
 }
 def NN_MinOp : NN_BinaryOp<"min", NN_Tensor, "The smaller; NaN if either is NaN", NN_Cheap>;
 def NN_MaxOp : NN_BinaryOp<"max", NN_Tensor, "The larger; NaN if either is NaN", NN_Cheap>;
-def NN_AndOp : NN_BinaryOp<"and", NN_BoolTensor, "Logical and", NN_Cheap>;
-def NN_OrOp : NN_BinaryOp<"or", NN_BoolTensor, "Logical or", NN_Cheap>;
+def NN_AndOp : NN_BinaryOp<"and", NN_IntegerTensor, "And of each bit", NN_Cheap>;
+def NN_OrOp : NN_BinaryOp<"or", NN_IntegerTensor, "Or of each bit", NN_Cheap>;
 
 def NN_CompareOp : NN_ElementwiseOp<"compare", NN_Cheap, NN_InferBool> {
   let summary = "Whether a relation holds between x and y";
@@ -158,6 +160,23 @@ def NN_CastOp : NN_Op<"cast", [NN_Elementwise]> {
   let results = (outs NN_StoredTensor:$result);
   let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
   let hasFolder = 1;
+  let hasVerifier = 1;
+}
+
+def NN_BitcastOp : NN_Op<"bitcast", [NN_Elementwise]> {
+  let extraClassDeclaration = NN_Moves.text;
+  let summary = "The bits of each element, read as another type of as many bits";
+  let description = [{
+    A float that is bits is not rounded on the way: what is computed wider is
+    rounded to its type first. NaN keeps being one, not its bits.
+
+    ```mlir
+    %bits = nn.bitcast %x : (tensor<4x8xf32>) -> tensor<4x8xi32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$input);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 

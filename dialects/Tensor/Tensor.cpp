@@ -24,6 +24,10 @@ const rt::NumberFormat &accel::getNumberFormat(Type type) {
               .Case<Float8E4M3FNType>([](Type) { return &rt::kF8E4M3FN; })
               .Case<Float8E5M2Type>([](Type) { return &rt::kF8E5M2; })
               .Case<Float8E8M0FNUType>([](Type) { return &rt::kF8E8M0FNU; })
+              .Case<Float8E4M3FNUZType>([](Type) { return &rt::kF8E4M3FNUZ; })
+              .Case<Float8E5M2FNUZType>([](Type) { return &rt::kF8E5M2FNUZ; })
+              .Case<Float6E2M3FNType>([](Type) { return &rt::kF6E2M3FN; })
+              .Case<Float6E3M2FNType>([](Type) { return &rt::kF6E3M2FN; })
               .Case<Float4E2M1FNType>([](Type) { return &rt::kF4E2M1FN; });
 }
 

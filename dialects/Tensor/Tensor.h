@@ -33,8 +33,8 @@ public:
   /// No tensor: false when tested.
   Tensor() = default;
 
-  /// Zeros. Requires a float of at most 64 bits or an integer of at most 64
-  /// bits (unsigned: of less than 64) as element type.
+  /// Zeros. Requires a float or an integer of at most 64 bits as element type;
+  /// the bits of a ui64 are held as those of an int64.
   Tensor(llvm::ArrayRef<int64_t> shape, mlir::Type element);
   explicit Tensor(mlir::RankedTensorType type)
       : Tensor(type.getShape(), type.getElementType()) {}
@@ -72,6 +72,11 @@ public:
   /// The elements. Requires isFloat() to be what the name says.
   llvm::ArrayRef<double> floats() const { return *floatData; }
   llvm::ArrayRef<int64_t> ints() const { return *intData; }
+  /// Those of an unsigned type.
+  llvm::ArrayRef<uint64_t> unsignedInts() const {
+    return {reinterpret_cast<const uint64_t *>(intData->data()),
+            intData->size()};
+  }
   /// The same for writing. Written integers must be in the type's range
   /// (wrapToType); floats may be more exact than their type.
   llvm::MutableArrayRef<double> mutableFloats();
@@ -79,8 +84,12 @@ public:
 
   /// Any element as a double.
   double asDouble(int64_t index) const {
-    return isFloat() ? (*floatData)[index]
-                     : static_cast<double>((*intData)[index]);
+    if (isFloat())
+      return (*floatData)[index];
+    int64_t value = (*intData)[index];
+    return element.isUnsignedInteger()
+               ? static_cast<double>(static_cast<uint64_t>(value))
+               : static_cast<double>(value);
   }
 
   /// The same elements under another shape of as many elements.

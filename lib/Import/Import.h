@@ -51,8 +51,8 @@ struct ImportOptions {
 
 /// The newest opset of the default domain whose meaning the tables hold, and
 /// the oldest.
-inline constexpr int64_t kOldestOpset = 7;
-inline constexpr int64_t kNewestOpset = 26;
+inline constexpr int64_t kOldestOpset = 1;
+inline constexpr int64_t kNewestOpset = 28;
 
 /// Imports the model as a module with `accel.phase = "nn"`: one `nn.state` for
 /// each parameter that is used, and one function `@main` with `nn.entry`, whose

@@ -164,7 +164,7 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
            << "' of parameter '" << parameter.name << "' is not supported";
   // What loads a state widens 16 bits, and reads whole bytes.
   bool isOctet = stored.getIntOrFloatBitWidth() <= 8;
-  if (isa<Float4E2M1FNType>(stored))
+  if (stored.getIntOrFloatBitWidth() < 8 && !stored.isInteger(1))
     return emitError(file.location())
            << "expected a type that takes whole bytes for parameter '"
            << parameter.name << "', found '"

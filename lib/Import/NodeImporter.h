@@ -31,6 +31,8 @@ public:
   /// the import fails.
   mlir::InFlightDiagnostic error();
   bool hasFailed() const { return failed; }
+  /// Behind an error that something else emitted.
+  void fail() { failed = true; }
 
   /// Looks the operands up. Sequences are an error unless `takesSequences`.
   mlir::LogicalResult resolveOperands(bool takesSequences);

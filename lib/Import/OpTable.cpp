@@ -10,13 +10,39 @@ using namespace accel::import;
 llvm::ArrayRef<const OpRow *> accel::import::allOps() {
   static const std::vector<const OpRow *> rows = [] {
     std::vector<const OpRow *> all;
-    for (llvm::ArrayRef<OpRow> group :
-         {elementwiseOps(), activationOps(), trigonometricOps(), linearOps(),
-          convolutionOps(), poolingOps(),    einsumOps(),        normOps(),
-          channelNormOps(), attentionOps(),  shapeOps(),         blockOps(),
-          resizingOps(),    paddingOps(),    indexingOps(),      choosingOps(),
-          scatteringOps(),  constantOps(),   reductionOps(),     lossOps(),
-          controlOps(),     randomOps()})
+    for (llvm::ArrayRef<OpRow> group : {elementwiseOps(),
+                                        activationOps(),
+                                        trigonometricOps(),
+                                        linearOps(),
+                                        convolutionOps(),
+                                        poolingOps(),
+                                        einsumOps(),
+                                        normOps(),
+                                        channelNormOps(),
+                                        attentionOps(),
+                                        shapeOps(),
+                                        blockOps(),
+                                        resizingOps(),
+                                        paddingOps(),
+                                        indexingOps(),
+                                        choosingOps(),
+                                        scatteringOps(),
+                                        constantOps(),
+                                        reductionOps(),
+                                        lossOps(),
+                                        controlOps(),
+                                        randomOps(),
+                                        bitOps(),
+                                        loopOps(),
+                                        quantizationOps(),
+                                        recurrentOps(),
+                                        rotaryOps(),
+                                        updateOps(),
+                                        linearAttentionOps(),
+                                        perSampleOps(),
+                                        gridSampleOps(),
+                                        fourierOps(),
+                                        regionOps()})
       for (const OpRow &row : group)
         all.push_back(&row);
     return all;

@@ -42,6 +42,17 @@ llvm::ArrayRef<OpRow> scatteringOps();
 llvm::ArrayRef<OpRow> constantOps();
 llvm::ArrayRef<OpRow> reductionOps();
 llvm::ArrayRef<OpRow> lossOps();
+llvm::ArrayRef<OpRow> bitOps();
+llvm::ArrayRef<OpRow> fourierOps();
+llvm::ArrayRef<OpRow> gridSampleOps();
+llvm::ArrayRef<OpRow> linearAttentionOps();
+llvm::ArrayRef<OpRow> loopOps();
+llvm::ArrayRef<OpRow> quantizationOps();
+llvm::ArrayRef<OpRow> recurrentOps();
+llvm::ArrayRef<OpRow> regionOps();
+llvm::ArrayRef<OpRow> rotaryOps();
+llvm::ArrayRef<OpRow> perSampleOps();
+llvm::ArrayRef<OpRow> updateOps();
 llvm::ArrayRef<OpRow> controlOps();
 llvm::ArrayRef<OpRow> randomOps();
 

@@ -3,6 +3,7 @@
 
 #include "Tensors.h"
 
+#include "dialects/Tensor/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
 #include <limits>
 
@@ -26,6 +27,14 @@ Type import::elementType(int32_t dataType, MLIRContext *context) {
     return Float8E5M2Type::get(context);
   case TensorProto::FLOAT8E8M0:
     return Float8E8M0FNUType::get(context);
+  case TensorProto::FLOAT8E4M3FNUZ:
+    return Float8E4M3FNUZType::get(context);
+  case TensorProto::FLOAT8E5M2FNUZ:
+    return Float8E5M2FNUZType::get(context);
+  case TensorProto::FLOAT6E2M3:
+    return Float6E2M3FNType::get(context);
+  case TensorProto::FLOAT6E3M2:
+    return Float6E3M2FNType::get(context);
   case TensorProto::FLOAT4E2M1:
     return Float4E2M1FNType::get(context);
   case TensorProto::INT64:
@@ -36,6 +45,20 @@ Type import::elementType(int32_t dataType, MLIRContext *context) {
     return IntegerType::get(context, 16);
   case TensorProto::INT8:
     return IntegerType::get(context, 8);
+  case TensorProto::INT4:
+    return IntegerType::get(context, 4);
+  case TensorProto::INT2:
+    return IntegerType::get(context, 2);
+  case TensorProto::UINT4:
+    return IntegerType::get(context, 4, IntegerType::Unsigned);
+  case TensorProto::UINT2:
+    return IntegerType::get(context, 2, IntegerType::Unsigned);
+  case TensorProto::UINT64:
+    return IntegerType::get(context, 64, IntegerType::Unsigned);
+  case TensorProto::UINT32:
+    return IntegerType::get(context, 32, IntegerType::Unsigned);
+  case TensorProto::UINT16:
+    return IntegerType::get(context, 16, IntegerType::Unsigned);
   case TensorProto::UINT8:
     return IntegerType::get(context, 8, IntegerType::Unsigned);
   case TensorProto::BOOL:
@@ -66,6 +89,23 @@ double import::widenNumber(double number) {
              : number;
 }
 
+/// A byte for each element of less, of which the first has the low bits.
+static std::vector<char> unpack(ArrayRef<char> data, Type element,
+                                int64_t count) {
+  int64_t bits = element.getIntOrFloatBitWidth();
+  std::vector<char> codes(count);
+  for (auto [index, code] : llvm::enumerate(codes)) {
+    int64_t value = 0;
+    for (int64_t bit = 0; bit < bits; ++bit) {
+      int64_t at = int64_t(index) * bits + bit;
+      value |= int64_t(data[at / 8] >> (at % 8) & 1) << bit;
+    }
+    code = static_cast<char>(
+        isa<FloatType>(element) ? value : wrapToType(value, element));
+  }
+  return codes;
+}
+
 DenseElementsAttr import::tensorValue(const onnxio::OnnxFile &file,
                                       const onnx::TensorProto &tensor, bool f64,
                                       Location loc) {
@@ -84,10 +124,8 @@ DenseElementsAttr import::tensorValue(const onnxio::OnnxFile &file,
     SmallVector<bool> bits(
         llvm::map_range(data, [](char byte) { return byte != 0; }));
     value = DenseElementsAttr::get(type, bits);
-  } else if (isa<Float4E2M1FNType>(element)) { // two in a byte, the low first
-    std::vector<char> codes(type.getNumElements());
-    for (auto [index, code] : llvm::enumerate(codes))
-      code = static_cast<char>(data[index / 2] >> (index % 2 * 4) & 15);
+  } else if (element.getIntOrFloatBitWidth() < 8) {
+    std::vector<char> codes = unpack(data, element, type.getNumElements());
     value = DenseElementsAttr::getFromRawBuffer(type, codes);
   } else {
     value = DenseElementsAttr::getFromRawBuffer(type, data);

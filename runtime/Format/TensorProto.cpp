@@ -43,10 +43,26 @@ std::optional<DType> fromOnnxType(uint64_t type) {
     return DType::F8E4M3FN;
   case 19:
     return DType::F8E5M2;
+  case 18:
+    return DType::F8E4M3FNUZ;
+  case 20:
+    return DType::F8E5M2FNUZ;
+  case 21:
+    return DType::UI4;
+  case 22:
+    return DType::I4;
   case 23:
     return DType::F4E2M1FN;
   case 24:
     return DType::F8E8M0FNU;
+  case 25:
+    return DType::UI2;
+  case 26:
+    return DType::I2;
+  case 27:
+    return DType::F6E2M3FN;
+  case 28:
+    return DType::F6E3M2FN;
   default:
     return std::nullopt;
   }
@@ -215,11 +231,22 @@ std::vector<char> typedBytes(const Message &message, DType dtype) {
   return bytes;
 }
 
-/// Of two numbers in a byte the first has the low bits.
-std::vector<char> unpackNibbles(const char *packed, uint64_t count) {
+/// A byte for each number of less, of which the first has the low bits; what is
+/// below zero is so as a byte too.
+std::vector<char> unpack(const char *packed, uint64_t count, DType dtype) {
+  int bits = dtypeBits(dtype);
+  bool isSigned = dtype == DType::I4 || dtype == DType::I2;
   std::vector<char> bytes(count);
-  for (uint64_t i = 0; i < count; ++i)
-    bytes[i] = static_cast<char>(packed[i / 2] >> (i % 2 * 4) & 15);
+  for (uint64_t i = 0; i < count; ++i) {
+    int code = 0;
+    for (int bit = 0; bit < bits; ++bit) {
+      uint64_t at = i * bits + bit;
+      code |= (packed[at / 8] >> (at % 8) & 1) << bit;
+    }
+    if (isSigned && code >> (bits - 1))
+      code -= 1 << bits;
+    bytes[i] = static_cast<char>(code);
+  }
   return bytes;
 }
 
@@ -238,9 +265,9 @@ Status readTensorProto(std::string_view file, TensorHeader &header,
   std::optional<uint64_t> bytes = tensorBytes(*dtype, message.dims);
   if (!bytes)
     return Status::error("expected a shape that its bytes can fill");
-  bool isPacked = *dtype == DType::F4E2M1FN;
+  bool isPacked = dtypeBits(*dtype) < 8;
   uint64_t found = message.rawBytes,
-           expected = isPacked ? (*bytes + 1) / 2 : *bytes;
+           expected = isPacked ? (*bytes * dtypeBits(*dtype) + 7) / 8 : *bytes;
   if (!message.raw) {
     typed = typedBytes(message, *dtype);
     found = typed->size();
@@ -249,10 +276,9 @@ Status readTensorProto(std::string_view file, TensorHeader &header,
     return Status::error("expected " + std::to_string(expected) +
                          " bytes of elements, found " + std::to_string(found));
   if (isPacked)
-    typed =
-        unpackNibbles(message.raw ? reinterpret_cast<const char *>(message.raw)
-                                  : typed->data(),
-                      *bytes);
+    typed = unpack(message.raw ? reinterpret_cast<const char *>(message.raw)
+                               : typed->data(),
+                   *bytes, *dtype);
   header.name = message.name;
   header.dtype = *dtype;
   header.shape = message.dims;

@@ -13,6 +13,7 @@ namespace {
 struct DTypeRow {
   const char *name, *safetensors;
   int64_t bytes;
+  int bits = 0; ///< of less than a byte
 };
 // In the order of DType.
 constexpr DTypeRow kDTypes[] = {{"i1", "BOOL", 1},
@@ -31,7 +32,15 @@ constexpr DTypeRow kDTypes[] = {{"i1", "BOOL", 1},
                                 {"f8E4M3FN", "F8_E4M3", 1},
                                 {"f8E5M2", "F8_E5M2", 1},
                                 {"f8E8M0FNU", "F8_E8M0", 1},
-                                {"f4E2M1FN", "F4_E2M1_BYTES", 1}};
+                                {"f4E2M1FN", "F4_E2M1_BYTES", 1, 4},
+                                {"f8E4M3FNUZ", "F8_E4M3FNUZ", 1},
+                                {"f8E5M2FNUZ", "F8_E5M2FNUZ", 1},
+                                {"f6E2M3FN", "F6_E2M3_BYTES", 1, 6},
+                                {"f6E3M2FN", "F6_E3M2_BYTES", 1, 6},
+                                {"i4", "I4_BYTES", 1, 4},
+                                {"i2", "I2_BYTES", 1, 2},
+                                {"ui4", "U4_BYTES", 1, 4},
+                                {"ui2", "U2_BYTES", 1, 2}};
 } // namespace
 
 const char *dtypeName(DType dtype) {
@@ -44,6 +53,11 @@ const char *dtypeSafetensorsName(DType dtype) {
 
 int64_t dtypeBytes(DType dtype) {
   return kDTypes[static_cast<size_t>(dtype)].bytes;
+}
+
+int dtypeBits(DType dtype) {
+  const DTypeRow &row = kDTypes[static_cast<size_t>(dtype)];
+  return row.bits ? row.bits : static_cast<int>(row.bytes) * 8;
 }
 
 std::optional<DType> dtypeFromName(const std::string &name) {
@@ -62,7 +76,7 @@ std::optional<DType> dtypeOfSection(const std::string &name) {
 
 std::optional<DType> dtypeFromSafetensors(const std::string &name) {
   std::optional<DType> dtype = dtypeOfSection(name);
-  return dtype == DType::F4E2M1FN ? std::nullopt : dtype;
+  return dtype && dtypeBits(*dtype) < 8 ? std::nullopt : dtype;
 }
 
 const char *commandKind(const Command &command) {

@@ -5,6 +5,7 @@
 // which would spread NaN.
 
 #include "Group.h"
+#include "dialects/NN/Casts.h"
 #include "mlir/IR/Matchers.h"
 
 #include <cmath>
@@ -179,8 +180,7 @@ struct Cast : GradientModel<Cast, nn::CastOp> {
       return success();
     }
     for (Value value : {input, Value(op.getResult())})
-      if (isa<Float8E8M0FNUType, Float4E2M1FNType>(
-              typeOf(value).getElementType()))
+      if (nn::isCode(typeOf(value).getElementType()))
         return op.emitOpError()
                << "has no gradient: expected types that gradients are computed "
                   "in, found "

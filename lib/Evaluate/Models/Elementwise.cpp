@@ -59,6 +59,18 @@ int64_t powerInt(int64_t x, int64_t y) {
       result = multiplyInt(result, x);
   return result;
 }
+/// The same without sign, where it makes a difference.
+uint64_t divideUnsigned(uint64_t x, uint64_t y) { return x / y; }
+uint64_t moduloUnsigned(uint64_t x, uint64_t y) { return x % y; }
+uint64_t powerUnsigned(uint64_t x, uint64_t y) {
+  uint64_t result = 1;
+  for (; y; y >>= 1, x *= x)
+    if (y & 1)
+      result *= x;
+  return result;
+}
+uint64_t smallerUnsigned(uint64_t x, uint64_t y) { return std::min(x, y); }
+uint64_t largerUnsigned(uint64_t x, uint64_t y) { return std::max(x, y); }
 int64_t smallerInt(int64_t x, int64_t y) { return std::min(x, y); }
 int64_t largerInt(int64_t x, int64_t y) { return std::max(x, y); }
 int64_t conjunction(int64_t x, int64_t y) { return x & y; }
@@ -94,8 +106,10 @@ struct Unary : EvaluateModel<Unary<OpT, Float, Int>, OpT> {
 template <typename Op> using ComputeOf = decltype(Op::compute(0.0));
 
 template <typename OpT, double (*Float)(double, double),
-          int64_t (*Int)(int64_t, int64_t), bool Divides = false>
-struct Binary : EvaluateModel<Binary<OpT, Float, Int, Divides>, OpT> {
+          int64_t (*Int)(int64_t, int64_t),
+          uint64_t (*Unsigned)(uint64_t, uint64_t) = nullptr,
+          bool Divides = false>
+struct Binary : EvaluateModel<Binary<OpT, Float, Int, Unsigned, Divides>, OpT> {
   LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
                          SmallVectorImpl<Tensor> &results) const {
     Tensor result = makeResult(op);
@@ -112,8 +126,13 @@ struct Binary : EvaluateModel<Binary<OpT, Float, Int, Divides>, OpT> {
       if (Divides && llvm::any_of(y, isZero))
         return op->emitOpError() << "expected no division by 0, found a "
                                     "divisor of 0";
+      Type type = result.getElementType();
+      bool isUnsigned = Unsigned != nullptr && type.isUnsignedInteger();
       for (size_t i = 0; i < z.size(); ++i)
-        z[i] = wrapToType(Int(x[i], y[i]), result.getElementType());
+        z[i] =
+            wrapToType(isUnsigned ? static_cast<int64_t>(Unsigned(x[i], y[i]))
+                                  : Int(x[i], y[i]),
+                       type);
     }
     results.push_back(std::move(result));
     return success();
@@ -208,6 +227,8 @@ struct Compare : EvaluateModel<Compare, nn::CompareOp> {
     };
     if (operands[0].isFloat())
       compare(operands[0].floats(), operands[1].floats());
+    else if (operands[0].getElementType().isUnsignedInteger())
+      compare(operands[0].unsignedInts(), operands[1].unsignedInts());
     else
       compare(operands[0].ints(), operands[1].ints());
     results.push_back(std::move(result));
@@ -231,13 +252,17 @@ struct Select : EvaluateModel<Select, nn::SelectOp> {
 };
 
 /// Towards zero; what an integer type cannot hold becomes its nearest bound,
-/// and NaN 0 (C++ leaves both open).
+/// and NaN 0 (C++ leaves both open). One of less than a byte has the low bits
+/// of what an i32 holds.
 int64_t truncateToInt(double value, Type type) {
   if (std::isnan(value))
     return 0;
   if (type.isInteger(1))
     return value != 0;
   unsigned bits = type.getIntOrFloatBitWidth();
+  if (bits < 8)
+    return wrapToType(
+        truncateToInt(value, IntegerType::get(type.getContext(), 32)), type);
   bool isUnsigned = type.isUnsignedInteger();
   double bound = std::ldexp(1.0, isUnsigned ? bits : bits - 1);
   value = std::trunc(value);
@@ -245,8 +270,21 @@ int64_t truncateToInt(double value, Type type) {
     return isUnsigned ? llvm::maxUIntN(bits) : llvm::maxIntN(bits);
   if (value < (isUnsigned ? 0.0 : -bound))
     return isUnsigned ? 0 : llvm::minIntN(bits);
-  return static_cast<int64_t>(value);
+  return isUnsigned ? static_cast<int64_t>(static_cast<uint64_t>(value))
+                    : static_cast<int64_t>(value);
 }
+
+struct Bitcast : EvaluateModel<Bitcast, nn::BitcastOp> {
+  LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
+                         SmallVectorImpl<Tensor> &results) const {
+    const Tensor &input = operands[0];
+    std::vector<char> bytes(input.getNumElements() * input.getElementBytes());
+    input.toBytes(bytes);
+    results.push_back(Tensor::fromBytes(
+        cast<RankedTensorType>(op->getResult(0).getType()), bytes));
+    return success();
+  }
+};
 
 struct StopGradient : EvaluateModel<StopGradient, nn::StopGradientOp> {
   LogicalResult evaluate(Operation *, ArrayRef<Tensor> operands,
@@ -274,8 +312,8 @@ struct Cast : EvaluateModel<Cast, nn::CastOp> {
       llvm::transform(input.floats(), result.mutableInts().begin(),
                       [&](double x) { return truncateToInt(x, type); });
     else if (result.isFloat())
-      llvm::transform(input.ints(), result.mutableFloats().begin(),
-                      [](int64_t x) { return static_cast<double>(x); });
+      for (auto [index, number] : llvm::enumerate(result.mutableFloats()))
+        number = input.asDouble(index);
     else
       llvm::transform(input.ints(), result.mutableInts().begin(),
                       [&](int64_t x) {
@@ -302,11 +340,11 @@ void evaluate::attachElementwiseModels(MLIRContext *context) {
   BINARY(AddOp, add, addInt);
   BINARY(SubOp, subtract, subtractInt);
   BINARY(MulOp, multiply, multiplyInt);
-  BINARY(DivOp, divide, divideInt, true);
-  BINARY(ModOp, modulo, moduloInt, true);
-  BINARY(PowOp, power, powerInt);
-  BINARY(MinOp, smaller, smallerInt);
-  BINARY(MaxOp, larger, largerInt);
+  BINARY(DivOp, divide, divideInt, divideUnsigned, true);
+  BINARY(ModOp, modulo, moduloInt, moduloUnsigned, true);
+  BINARY(PowOp, power, powerInt, powerUnsigned);
+  BINARY(MinOp, smaller, smallerInt, smallerUnsigned);
+  BINARY(MaxOp, larger, largerInt, largerUnsigned);
   BINARY(AndOp, nullptr, conjunction);
   BINARY(OrOp, nullptr, disjunction);
 #undef UNARY
@@ -318,5 +356,6 @@ void evaluate::attachElementwiseModels(MLIRContext *context) {
   CompareOp::attachInterface<Compare>(*context);
   SelectOp::attachInterface<Select>(*context);
   CastOp::attachInterface<Cast>(*context);
+  BitcastOp::attachInterface<Bitcast>(*context);
   StopGradientOp::attachInterface<StopGradient>(*context);
 }

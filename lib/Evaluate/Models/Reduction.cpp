@@ -56,19 +56,23 @@ double combine(nn::ReductionKind kind, double x, double y) {
   llvm_unreachable("a reduction without meaning");
 }
 
-/// Without sign, so that it wraps around.
-int64_t combine(nn::ReductionKind kind, int64_t x, int64_t y) {
+/// Sums and products without sign, so that they wrap around.
+template <typename T>
+int64_t combineInts(nn::ReductionKind kind, int64_t x, int64_t y) {
   switch (kind) {
   case nn::ReductionKind::sum:
     return static_cast<uint64_t>(x) + static_cast<uint64_t>(y);
   case nn::ReductionKind::prod:
     return static_cast<uint64_t>(x) * static_cast<uint64_t>(y);
   case nn::ReductionKind::max:
-    return std::max(x, y);
+    return std::max(static_cast<T>(x), static_cast<T>(y));
   case nn::ReductionKind::min:
-    return std::min(x, y);
+    return std::min(static_cast<T>(x), static_cast<T>(y));
   }
   llvm_unreachable("a reduction without meaning");
+}
+int64_t combine(nn::ReductionKind kind, int64_t x, int64_t y) {
+  return combineInts<int64_t>(kind, x, y);
 }
 
 struct Reduce : EvaluateModel<Reduce, nn::ReduceOp> {
@@ -82,6 +86,7 @@ struct Reduce : EvaluateModel<Reduce, nn::ReduceOp> {
       llvm::fill(result.mutableFloats(), neutralFloat(kind));
     else
       llvm::fill(result.mutableInts(), neutralInt(kind, type));
+    bool isUnsigned = type.isUnsignedInteger();
     // Where each input element goes: strides of the result, 0 along `dims`.
     SmallVector<int64_t> kept = getRowMajorStrides(result.getShape());
     SmallVector<int64_t> strides;
@@ -89,10 +94,16 @@ struct Reduce : EvaluateModel<Reduce, nn::ReduceOp> {
     for (int64_t dim = 0; dim < operands[0].getRank(); ++dim)
       strides.push_back(
           llvm::is_contained(reduce.getDims(), dim) ? 0 : kept[next++]);
+    auto join = [&](auto x, auto y) {
+      if constexpr (std::is_integral_v<decltype(x)>)
+        if (isUnsigned)
+          return combineInts<uint64_t>(kind, x, y);
+      return combine(kind, x, y);
+    };
     withElements(operands[0], result, [&](auto source, auto target) {
       auto element = source.begin();
       forEachPosition(operands[0].getShape(), strides, 0, [&](int64_t at) {
-        target[at] = combine(kind, target[at], *element++);
+        target[at] = join(target[at], *element++);
       });
     });
     if (!result.isFloat())
@@ -158,6 +169,8 @@ struct TopK : EvaluateModel<TopK, nn::TopKOp> {
     };
     if (operands[0].isFloat())
       choose(operands[0].floats());
+    else if (operands[0].getElementType().isUnsignedInteger())
+      choose(operands[0].unsignedInts());
     else
       choose(operands[0].ints());
     results.push_back(std::move(result));

@@ -1,6 +1,7 @@
 // Import of activation functions: what of each side of a kink has the gradient
 // is what PyTorch says of it (docs/Numerics.md).
 
+#include "lib/Import/Activations.h"
 #include "lib/Import/Kinks.h"
 #include "lib/Import/OpTable.h"
 
@@ -15,10 +16,11 @@ static Value isAbove(Importer &n, Value x, double bound) {
   return n.compare(P::gt, x, n.splatLike(x, bound));
 }
 
+Value import::leakyRelu(Importer &n, Value x, double alpha) {
+  return n.select(isAbove(n, x, 0), x, n.scale(x, alpha));
+}
 static LogicalResult importLeakyRelu(Importer &n) {
-  double alpha = n.floatAttr("alpha", 0.01f);
-  Value x = n.operand(0);
-  return n.finish(n.select(isAbove(n, x, 0), x, n.scale(x, alpha)));
+  return n.finish(leakyRelu(n, n.operand(0), n.floatAttr("alpha", 0.01f)));
 }
 
 /// The slope is broadcast to the input, which is not broadcast.
@@ -31,17 +33,17 @@ static LogicalResult importPRelu(Importer &n) {
   return n.finish(n.select(isAbove(n, x, 0), x, scaled));
 }
 
+Value import::thresholdedRelu(Importer &n, Value x, double alpha) {
+  return n.select(isAbove(n, x, alpha), x, n.splatLike(x, 0));
+}
 static LogicalResult importThresholdedRelu(Importer &n) {
-  double alpha = n.floatAttr("alpha", 1);
-  Value x = n.operand(0);
-  return n.finish(n.select(isAbove(n, x, alpha), x, n.splatLike(x, 0)));
+  return n.finish(thresholdedRelu(n, n.operand(0), n.floatAttr("alpha", 1)));
 }
 
 /// factor · x where x is positive, else factor · alpha · (e^(x / width) - 1).
 /// What is positive does not reach the power, which would overflow.
-static Value exponentialUnit(Importer &n, double alpha, double factor,
+static Value exponentialUnit(Importer &n, Value x, double alpha, double factor,
                              double width) {
-  Value x = n.operand(0);
   Value isPositive = isAbove(n, x, 0);
   Value negative = n.select(isPositive, n.splatLike(x, 0), x);
   Value power = n.unary<nn::ExpOp>(n.scale(negative, 1 / width));
@@ -49,28 +51,32 @@ static Value exponentialUnit(Importer &n, double alpha, double factor,
       n.scale(n.binary<nn::SubOp>(power, n.splatLike(x, 1)), factor * alpha);
   return n.select(isPositive, factor == 1 ? x : n.scale(x, factor), below);
 }
+Value import::elu(Importer &n, Value x, double alpha) {
+  return exponentialUnit(n, x, alpha, 1, 1);
+}
 static LogicalResult importElu(Importer &n) {
-  return n.finish(exponentialUnit(n, n.floatAttr("alpha", 1), 1, 1));
+  return n.finish(elu(n, n.operand(0), n.floatAttr("alpha", 1)));
 }
 static LogicalResult importCelu(Importer &n) {
   double alpha = n.floatAttr("alpha", 1);
   if (alpha == 0)
     return n.error() << "expected an 'alpha' other than 0, by which it divides";
-  return n.finish(exponentialUnit(n, alpha, 1, alpha));
+  return n.finish(exponentialUnit(n, n.operand(0), alpha, 1, alpha));
 }
 /// Klambauer et al., arXiv:1706.02515; the constants are the schema's.
 static LogicalResult importSelu(Importer &n) {
   double alpha = n.floatAttr("alpha", 1.6732631921768188f);
-  return n.finish(
-      exponentialUnit(n, alpha, n.floatAttr("gamma", 1.0507010221481323f), 1));
+  return n.finish(exponentialUnit(
+      n, n.operand(0), alpha, n.floatAttr("gamma", 1.0507010221481323f), 1));
 }
 
+Value import::hardSigmoid(Importer &n, Value x, double alpha, double beta) {
+  Value line = n.binary<nn::AddOp>(n.scale(x, alpha), n.splatLike(x, beta));
+  return clip(n, line, n.splatLike(x, 0), n.splatLike(x, 1), /*strict=*/true);
+}
 static LogicalResult importHardSigmoid(Importer &n) {
   double alpha = n.floatAttr("alpha", 0.2f), beta = n.floatAttr("beta", 0.5f);
-  Value x = n.operand(0);
-  Value line = n.binary<nn::AddOp>(n.scale(x, alpha), n.splatLike(x, beta));
-  return n.finish(
-      clip(n, line, n.splatLike(x, 0), n.splatLike(x, 1), /*strict=*/true));
+  return n.finish(hardSigmoid(n, n.operand(0), alpha, beta));
 }
 /// x, x (x/6 + 1/2) or 0. On the bounds, where the slopes differ, PyTorch takes
 /// those of the outer pieces, as here.
@@ -83,8 +89,8 @@ static LogicalResult importHardSwish(Importer &n) {
   return n.finish(n.select(low, zero, n.select(high, x, curve)));
 }
 
-/// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|), which does not overflow.
-static Value softplus(Importer &n, Value x) {
+/// max(x, 0) + log(1 + e^-|x|), which does not overflow.
+Value import::softplus(Importer &n, Value x) {
   Value small = n.unary<nn::ExpOp>(n.unary<nn::NegOp>(n.unary<nn::AbsOp>(x)));
   Value tail = n.unary<nn::Log1pOp>(small);
   return n.binary<nn::AddOp>(n.binary<nn::MaxOp>(x, n.splatLike(x, 0)), tail);
@@ -92,10 +98,12 @@ static Value softplus(Importer &n, Value x) {
 static LogicalResult importSoftplus(Importer &n) {
   return n.finish(softplus(n, n.operand(0)));
 }
-static LogicalResult importSoftsign(Importer &n) {
-  Value x = n.operand(0);
+Value import::softsign(Importer &n, Value x) {
   Value size = n.binary<nn::AddOp>(n.unary<nn::AbsOp>(x), n.splatLike(x, 1));
-  return n.finish(n.binary<nn::DivOp>(x, size));
+  return n.binary<nn::DivOp>(x, size);
+}
+static LogicalResult importSoftsign(Importer &n) {
+  return n.finish(softsign(n, n.operand(0)));
 }
 /// Misra, arXiv:1908.08681.
 static LogicalResult importMish(Importer &n) {

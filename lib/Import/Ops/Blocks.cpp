@@ -34,41 +34,50 @@ static std::optional<int64_t> readSide(Importer &n, bool ofChannels,
   return side;
 }
 
+/// Whether channels are in the order DCR, and not CRD; none after an error.
+static std::optional<bool> readMode(Importer &n) {
+  std::string mode = n.stringAttr("mode", "DCR");
+  if (mode == "DCR" || mode == "CRD")
+    return mode == "DCR";
+  n.error() << "expected 'mode' to be 'DCR' or 'CRD', found '" << mode << "'";
+  return std::nullopt;
+}
+
 /// Channels are [side, side, C] with `mode` DCR, [C, side, side] with CRD.
 static LogicalResult importDepthToSpace(Importer &n) {
-  std::string mode = n.stringAttr("mode", "DCR");
-  if (mode != "DCR" && mode != "CRD")
-    return n.error() << "expected 'mode' to be 'DCR' or 'CRD', found '" << mode
-                     << "'";
+  std::optional<bool> isDepthFirst = readMode(n);
   std::optional<int64_t> side =
       readSide(n, /*ofChannels=*/true, /*ofSpace=*/false);
-  if (!side)
+  if (!side || !isDepthFirst)
     return failure();
   SmallVector<int64_t> shape(Importer::shape(n.operand(0)));
   int64_t rows = shape[0], channels = shape[1] / (*side * *side);
-  bool isDcr = mode == "DCR";
   Value parts =
-      isDcr ? n.reshape(n.operand(0),
-                        {rows, *side, *side, channels, shape[2], shape[3]})
-            : n.reshape(n.operand(0),
-                        {rows, channels, *side, *side, shape[2], shape[3]});
-  Value placed = isDcr ? n.transpose(parts, {0, 3, 4, 1, 5, 2})
-                       : n.transpose(parts, {0, 1, 4, 2, 5, 3});
+      *isDepthFirst
+          ? n.reshape(n.operand(0),
+                      {rows, *side, *side, channels, shape[2], shape[3]})
+          : n.reshape(n.operand(0),
+                      {rows, channels, *side, *side, shape[2], shape[3]});
+  Value placed = *isDepthFirst ? n.transpose(parts, {0, 3, 4, 1, 5, 2})
+                               : n.transpose(parts, {0, 1, 4, 2, 5, 3});
   return n.finish(
       n.reshape(placed, {rows, channels, shape[2] * *side, shape[3] * *side}));
 }
 
 static LogicalResult importSpaceToDepth(Importer &n) {
+  std::optional<bool> isDepthFirst = readMode(n);
   std::optional<int64_t> side =
       readSide(n, /*ofChannels=*/false, /*ofSpace=*/true);
-  if (!side)
+  if (!side || !isDepthFirst)
     return failure();
   SmallVector<int64_t> shape(Importer::shape(n.operand(0)));
   int64_t high = shape[2] / *side, wide = shape[3] / *side;
   Value parts =
       n.reshape(n.operand(0), {shape[0], shape[1], high, *side, wide, *side});
-  return n.finish(n.reshape(n.transpose(parts, {0, 3, 5, 1, 2, 4}),
-                            {shape[0], shape[1] * *side * *side, high, wide}));
+  Value placed = *isDepthFirst ? n.transpose(parts, {0, 3, 5, 1, 2, 4})
+                               : n.transpose(parts, {0, 1, 3, 5, 2, 4});
+  return n.finish(
+      n.reshape(placed, {shape[0], shape[1] * *side * *side, high, wide}));
 }
 
 /// Of columns [N, C · prod(k), prod(p)] the picture [N, C, S…] whose windows

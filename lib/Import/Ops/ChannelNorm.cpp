@@ -198,10 +198,27 @@ static LogicalResult importLocalResponseNorm(Importer &n) {
       x, n.binary<nn::PowOp>(base, n.splatLike(base, beta))));
 }
 
+/// (x - mean) / (deviation + 1e-9) over `axes`.
+static LogicalResult importMeanVarianceNorm(Importer &n) {
+  Value x = n.operand(0);
+  auto axes = n.intsAttr("axes");
+  SmallVector<int64_t> dims = n.normalizeAxes(
+      axes ? *axes : SmallVector<int64_t>{0, 2, 3}, Importer::rank(x));
+  if (n.hasFailed())
+    return failure();
+  Value centred = n.binary<nn::SubOp>(x, n.mean(x, dims, /*keepDims=*/true));
+  Value variance =
+      n.mean(n.binary<nn::MulOp>(centred, centred), dims, /*keepDims=*/true);
+  Value deviation = n.unary<nn::SqrtOp>(variance);
+  return n.finish(n.binary<nn::DivOp>(
+      centred, n.binary<nn::AddOp>(deviation, n.splatLike(deviation, 1e-9))));
+}
+
 ArrayRef<OpRow> accel::import::channelNormOps() {
   static const OpRow rows[] = {
       {"", "BatchNormalization", 7, 5, 5, importBatchNorm},
       {"", "GroupNormalization", 18, 3, 3, importGroupNorm},
+      {"", "MeanVarianceNormalization", 9, 1, 1, importMeanVarianceNorm},
       {"", "LRN", 1, 1, 1, importLocalResponseNorm},
       {"", "InstanceNormalization", 6, 3, 3, importInstanceNorm},
   };

@@ -85,6 +85,7 @@ static LogicalResult importConstantOfShape(Importer &n) {
 static constexpr int64_t kMostNumbers = 1 << 24;
 
 static LogicalResult importRange(Importer &n) {
+  n.ignoreAttr("stash_type"); // in f64
   DenseElementsAttr bounds[3];
   for (int index = 0; index < 3; ++index) {
     bounds[index] = Importer::constantOf(n.operand(index));

@@ -2,7 +2,7 @@
 // conditions, dropout that drops nothing.
 
 #include "lib/Import/OpTable.h"
-#include "lib/Import/Tensors.h"
+#include "lib/Import/Subgraphs.h"
 
 using namespace mlir;
 using namespace accel;
@@ -89,21 +89,9 @@ static LogicalResult importIf(Importer &n) {
     return n.error() << "expected " << n.node.output_size()
                      << " results of the branch, found "
                      << branch.output_size();
-  for (const onnx::TensorProto &tensor : branch.initializer()) {
-    DenseElementsAttr value =
-        tensorValue(n.graph.file, tensor, n.graph.options.f64, n.loc);
-    if (!value)
-      return failure();
-    n.graph.define(tensor.name(), ImportedValue::of(n.constant(value)));
-  }
-  if (failed(n.graph.importNodes(branch)))
-    return failure();
-  for (auto [index, output] : llvm::enumerate(branch.output())) {
-    const ImportedValue *value = n.graph.lookup(output.name(), n.loc);
-    if (!value)
-      return failure();
-    n.setResult(index, ImportedValue(*value));
-  }
+  SmallVector<ImportedValue> results = importSubgraph(n, branch);
+  for (auto [index, value] : llvm::enumerate(results))
+    n.setResult(index, value);
   return n.finish();
 }
 
@@ -125,17 +113,57 @@ static ArrayRef<Value> sequence(Importer &n) {
   return {};
 }
 
+static LogicalResult importSequenceEmpty(Importer &n) {
+  n.ignoreAttr("dtype");
+  ImportedValue result;
+  result.isSequence = true;
+  n.setResult(0, std::move(result));
+  return n.finish();
+}
+
+/// A position of operand `index`, or `fallback` where it is left out, in
+/// [0, count).
+static int64_t readPosition(Importer &n, unsigned index, int64_t fallback,
+                            int64_t count) {
+  int64_t position = n.operand(index) ? n.constantInt(index) : fallback;
+  if (!n.hasFailed() && (position < -count || position >= count))
+    n.error() << "expected a position in [" << -count << ", " << count
+              << "), found " << position;
+  return position < 0 ? position + count : position;
+}
+
+static LogicalResult importSequenceInsert(Importer &n) {
+  ImportedValue result = n.imported(0);
+  int64_t size = sequence(n).size();
+  if (n.hasFailed())
+    return failure();
+  int64_t position = readPosition(n, 2, size, size + 1);
+  if (n.hasFailed())
+    return failure();
+  result.sequence.insert(result.sequence.begin() + position, n.operand(1));
+  n.setResult(0, std::move(result));
+  return n.finish();
+}
+
+static LogicalResult importSequenceErase(Importer &n) {
+  ImportedValue result = n.imported(0);
+  int64_t size = sequence(n).size();
+  if (n.hasFailed())
+    return failure();
+  int64_t position = readPosition(n, 1, size - 1, size);
+  if (n.hasFailed())
+    return failure();
+  result.sequence.erase(result.sequence.begin() + position);
+  n.setResult(0, std::move(result));
+  return n.finish();
+}
+
 static LogicalResult importSequenceAt(Importer &n) {
   ArrayRef<Value> values = sequence(n);
   if (n.hasFailed())
     return failure();
-  int64_t position = n.constantInt(1), size = values.size();
-  if (n.hasFailed())
-    return failure();
-  if (position < -size || position >= size)
-    return n.error() << "expected a position in [" << -size << ", " << size
-                     << "), found " << position;
-  return n.finish(values[position < 0 ? position + size : position]);
+  int64_t position = readPosition(n, 1, 0, values.size());
+  return n.hasFailed() ? failure() : n.finish(values[position]);
 }
 
 static LogicalResult importSequenceLength(Importer &n) {
@@ -172,6 +200,9 @@ ArrayRef<OpRow> accel::import::controlOps() {
       {"", "If", 1, 1, 1, importIf},
       {"", "SequenceAt", 11, 2, 2, importSequenceAt, true},
       {"", "SequenceConstruct", 11, 1, -1, importSequenceConstruct},
+      {"", "SequenceEmpty", 11, 0, 0, importSequenceEmpty},
+      {"", "SequenceErase", 11, 1, 2, importSequenceErase, true},
+      {"", "SequenceInsert", 11, 2, 3, importSequenceInsert, true},
       {"", "SequenceLength", 11, 1, 1, importSequenceLength, true},
   };
   return rows;

@@ -1,5 +1,6 @@
 // Import of convolutions.
 
+#include "lib/Import/Convolve.h"
 #include "lib/Import/OpTable.h"
 #include "lib/Import/Windows.h"
 
@@ -70,29 +71,33 @@ static bool checkOperands(Importer &n, Value x, Value weight, int64_t groups) {
   return false;
 }
 
-/// X is [N, C, S…], W [M, C / group, K…].
-static LogicalResult importConv(Importer &n) {
-  Value x = n.operand(0), weight = n.operand(1);
+Value import::convolve(Importer &n, Value x, Value weight) {
   int64_t groups = n.intAttr("group", 1);
-  if (!checkOperands(n, x, weight, groups))
-    return failure();
+  if (n.hasFailed() || !checkOperands(n, x, weight, groups))
+    return nullptr;
   ArrayRef<int64_t> space = Importer::shape(x).drop_front(2);
-  if (Importer::shape(x)[1] != groups * Importer::shape(weight)[1])
-    return n.error() << "expected a weight of "
-                     << Importer::shape(x)[1] / groups
-                     << " channels in each group, found " << weight.getType();
+  if (Importer::shape(x)[1] != groups * Importer::shape(weight)[1]) {
+    n.error() << "expected a weight of " << Importer::shape(x)[1] / groups
+              << " channels in each group, found " << weight.getType();
+    return nullptr;
+  }
   std::optional<Windows> windows =
       readWindows(n, space, Importer::shape(weight).drop_front(2));
   if (!windows)
-    return failure();
+    return nullptr;
   std::optional<SmallVector<int64_t>> sizes = countWindows(n, space, *windows);
   if (!sizes)
-    return failure();
+    return nullptr;
   Value result = n.create<nn::ConvOp>(
       {splitGroups(n, x, 1, groups), splitGroups(n, weight, 0, groups)},
       {n.named("sizes", *sizes), n.named("strides", windows->strides),
        n.named("dilations", windows->dilations), n.named("low", windows->low)});
-  return n.finish(addBias(n, joinGroups(n, result, groups), n.operand(2)));
+  return joinGroups(n, result, groups);
+}
+
+static LogicalResult importConv(Importer &n) {
+  Value result = convolve(n, n.operand(0), n.operand(1));
+  return n.finish(addBias(n, result, n.operand(2)));
 }
 
 /// The sizes of a transposed convolution's result, and its low paddings: as

@@ -105,12 +105,24 @@ static LogicalResult importSqrt(Importer &n) {
   return n.finish(deviation ? zeroAtZero(n, x, root) : root(x));
 }
 
+/// The remainder with the sign of the divisor, of that of the dividend.
+static Value floorModulo(Importer &n, Value x, Value y) {
+  Value rest = n.binary<nn::ModOp>(x, y), zero = n.splatLike(rest, 0);
+  Value isBelow = n.compare(P::lt, y, n.splatLike(y, 0));
+  Value differs = n.compare(P::ne, n.compare(P::lt, rest, zero), isBelow);
+  Value none = n.select(isBelow, n.splatLike(rest, -0.0), zero);
+  Value other = n.select(differs, n.binary<nn::AddOp>(rest, y), rest);
+  return n.select(n.compare(P::eq, rest, zero), none, other);
+}
+
 static LogicalResult importMod(Importer &n) {
   int64_t fmod = n.intAttr("fmod", 0);
   Value lhs = n.operand(0), rhs = n.operand(1);
-  if (Importer::isFloat(lhs) && fmod == 0)
+  if (Importer::isFloat(lhs) && fmod == 0 && n.version < 28)
     return n.error() << "expected 'fmod' of 1 for floats, found 0 for "
                      << lhs.getType();
+  if (Importer::isFloat(lhs) && fmod == 0)
+    return n.finish(floorModulo(n, lhs, rhs));
   // Of integers the sign is the divisor's, and with `fmod` the dividend's.
   if (!Importer::isFloat(lhs) && fmod != 0)
     return n.finish(n.binary<nn::SubOp>(
@@ -131,6 +143,17 @@ static LogicalResult importPow(Importer &n) {
   Value power =
       n.binary<nn::PowOp>(n.cast(base, Importer::element(exponent)), exponent);
   return n.finish(n.cast(power, Importer::element(base)));
+}
+
+/// Swish of the gate, times the other.
+static LogicalResult importSwiGlu(Importer &n) {
+  double alpha = n.floatAttr("alpha", 1);
+  Value gate = n.operand(0), value = n.operand(1);
+  if (Importer::shape(gate) != Importer::shape(value))
+    return n.error() << "expected operands of one shape, found "
+                     << gate.getType() << " and " << value.getType();
+  Value open = n.unary<nn::SigmoidOp>(alpha == 1 ? gate : n.scale(gate, alpha));
+  return n.finish(n.binary<nn::MulOp>(n.binary<nn::MulOp>(gate, open), value));
 }
 
 static LogicalResult importXor(Importer &n) {
@@ -269,6 +292,7 @@ ArrayRef<OpRow> accel::import::elementwiseOps() {
       {"", "Sqrt", 6, 1, 1, importSqrt},
       {"", "Sub", 7, 2, 2, binary<nn::SubOp>},
       {"", "Sum", 6, 1, -1, variadic<nn::AddOp>},
+      {"", "SwiGLU", 28, 2, 2, importSwiGlu},
       {"", "Tanh", 6, 1, 1, unary<nn::TanhOp>},
       {"", "Where", 9, 3, 3, importWhere},
       {"", "Xor", 7, 2, 2, importXor},

@@ -290,8 +290,47 @@ static bool isPlace(Value indices) {
 }
 
 /// on where the index equals the place along the new dimension, off elsewhere.
+/// The places along an axis, or of all elements, where a mask that is known is
+/// true; the mask may end before them.
+static LogicalResult importCompress(Importer &n) {
+  Value x = n.operand(0);
+  DenseElementsAttr mask = Importer::constantOf(n.operand(1));
+  if (!mask) {
+    n.refuseComputed(1);
+    return failure();
+  }
+  if (!n.hasAttribute("axis"))
+    x = n.reshape(x, {ShapedType::getNumElements(Importer::shape(x))});
+  int64_t axis = n.normalizeAxis(n.intAttr("axis", 0), Importer::rank(x));
+  if (n.hasFailed())
+    return failure();
+  if (mask.getType().getRank() != 1 || !mask.getElementType().isInteger(1) ||
+      mask.getNumElements() > Importer::shape(x)[axis])
+    return n.error() << "expected a mask of at most "
+                     << Importer::shape(x)[axis] << " truth values, found "
+                     << mask.getType();
+  SmallVector<int64_t> places;
+  for (auto [place, isTaken] : llvm::enumerate(mask.getValues<bool>()))
+    if (isTaken)
+      places.push_back(int64_t(place));
+  int64_t count = places.size();
+  return n.finish(
+      n.create<nn::GatherOp>({x, n.ints(places, count)},
+                             {n.named("dim", axis), n.unit("non_negative")}));
+}
+
+/// The number of classes, which may be a float, like indices.
+static int64_t readDepth(Importer &n) {
+  DenseElementsAttr known = Importer::constantOf(n.operand(1));
+  if (!known || !isa<FloatType>(known.getElementType()) ||
+      known.getNumElements() != 1)
+    return n.constantInt(1);
+  double depth = (*known.getValues<FloatAttr>().begin()).getValueAsDouble();
+  return depth >= 0 && depth <= double(kMostMaskElements) ? int64_t(depth) : -1;
+}
+
 static LogicalResult importOneHot(Importer &n) {
-  int64_t depth = n.constantInt(1);
+  int64_t depth = readDepth(n);
   Value indices = n.operand(0), values = n.operand(2);
   int64_t rank = Importer::rank(indices) + 1;
   int64_t axis = n.normalizeAxis(n.intAttr("axis", -1), rank);
@@ -300,10 +339,8 @@ static LogicalResult importOneHot(Importer &n) {
   if (depth < 1 || depth > kMostMaskElements)
     return n.error() << "expected a depth in [1, " << kMostMaskElements
                      << "], found " << depth;
-  if (Importer::isFloat(indices) || Importer::rank(values) != 1 ||
-      Importer::shape(values)[0] != 2)
-    return n.error() << "expected integer indices and two values, found "
-                     << indices.getType() << " and " << values.getType();
+  if (Importer::rank(values) != 1 || Importer::shape(values)[0] != 2)
+    return n.error() << "expected two values, found " << values.getType();
   SmallVector<int64_t> shape(Importer::shape(indices));
   shape.insert(shape.begin() + axis, 1);
   SmallVector<int64_t> line(rank, 1), places;
@@ -326,6 +363,7 @@ ArrayRef<OpRow> accel::import::indexingOps() {
       {"", "Gather", 1, 2, 2, importGather},
       {"", "GatherElements", 11, 2, 2, importGatherElements},
       {"", "GatherND", 11, 2, 2, importGatherNd},
+      {"", "Compress", 9, 2, 2, importCompress},
       {"", "OneHot", 9, 3, 3, importOneHot},
       {"", "Trilu", 14, 1, 2, importTrilu},
   };

@@ -98,7 +98,41 @@ static LogicalResult importPad(Importer &n) {
       {kept, value}, {n.named("low", low), n.named("high", high)}));
 }
 
+/// The middle of what is too long, zeros around what is too short; of an odd
+/// difference the end has more.
+static LogicalResult importCenterCropPad(Importer &n) {
+  Value x = n.operand(0);
+  SmallVector<int64_t> sizes = n.constantInts(1);
+  auto axes = n.intsAttr("axes");
+  if (n.hasFailed())
+    return failure();
+  SmallVector<int64_t> dims =
+      axes ? *axes : llvm::to_vector(llvm::seq<int64_t>(Importer::rank(x)));
+  if (dims.size() != sizes.size() ||
+      llvm::any_of(sizes, [](int64_t size) { return size < 0; }))
+    return n.error() << "expected a size of at least 0 for each of "
+                     << dims.size() << " axes, found [" << sizes << "]";
+  for (auto [dim, size] : llvm::zip(dims, sizes)) {
+    dim = n.normalizeAxis(dim, Importer::rank(x));
+    if (n.hasFailed())
+      return failure();
+    int64_t own = Importer::shape(x)[dim];
+    if (own >= size) {
+      x = n.slice(x, dim, (own - size) / 2, size);
+      continue;
+    }
+    SmallVector<int64_t> low(Importer::rank(x), 0), high = low;
+    low[dim] = (size - own) / 2;
+    high[dim] = size - own - low[dim];
+    x = n.create<nn::PadOp>({x, n.splat({}, Importer::element(x), 0)},
+                            {n.named("low", low), n.named("high", high)});
+  }
+  return n.finish(x);
+}
+
 ArrayRef<OpRow> accel::import::paddingOps() {
-  static const OpRow rows[] = {{"", "Pad", 11, 2, 4, importPad}};
+  static const OpRow rows[] = {
+      {"", "CenterCropPad", 18, 2, 2, importCenterCropPad},
+      {"", "Pad", 11, 2, 4, importPad}};
   return rows;
 }

@@ -117,6 +117,31 @@ static LogicalResult importCumSum(Importer &n) {
   return n.finish(n.create<nn::CumsumOp>(x, attributes));
 }
 
+/// In steps of 1, 2, 4, …: each element times the one so far before it has the
+/// product of twice as many (Hillis and Steele, 1986).
+static LogicalResult importCumProd(Importer &n) {
+  Value x = n.operand(0);
+  if (Importer::element(x).isInteger(1))
+    return n.error() << "expected numbers to multiply, found " << x.getType();
+  int64_t dim = n.normalizeAxis(n.constantInt(1), Importer::rank(x));
+  bool isExclusive = n.intAttr("exclusive", 0),
+       isReverse = n.intAttr("reverse", 0);
+  if (n.hasFailed())
+    return failure();
+  int64_t size = Importer::shape(x)[dim];
+  auto shift = [&](Value value, int64_t by) {
+    SmallVector<int64_t> low(Importer::rank(x), 0), high = low;
+    (isReverse ? high : low)[dim] = by;
+    Value kept = n.slice(value, dim, isReverse ? by : 0, size - by);
+    return n.create<nn::PadOp>({kept, n.splat({}, Importer::element(x), 1)},
+                               {n.named("low", low), n.named("high", high)});
+  };
+  Value product = isExclusive && size > 0 ? shift(x, 1) : x;
+  for (int64_t by = 1; by < size && !n.hasFailed(); by *= 2)
+    product = n.binary<nn::MulOp>(product, shift(product, by));
+  return n.finish(product);
+}
+
 /// Elements and their places, along any dimension.
 static LogicalResult importTopK(Importer &n) {
   Value x = n.operand(0);
@@ -189,6 +214,7 @@ ArrayRef<OpRow> accel::import::reductionOps() {
   static const OpRow rows[] = {
       {"", "ArgMax", 1, 1, 1, importArgMax<false>},
       {"", "ArgMin", 1, 1, 1, importArgMax<true>},
+      {"", "CumProd", 26, 2, 2, importCumProd},
       {"", "CumSum", 14, 2, 2, importCumSum},
       {"", "CumSum", 11, 2, 2, importCumSum},
       {"", "ReduceL1", 1, 1, 1, importL1<false>},

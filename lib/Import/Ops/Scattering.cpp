@@ -398,6 +398,7 @@ static LogicalResult importScatterElements(Importer &n) {
 
 ArrayRef<OpRow> accel::import::scatteringOps() {
   static const OpRow rows[] = {
+      {"", "Scatter", 9, 3, 3, importScatterElements},
       {"", "ScatterElements", 11, 3, 3, importScatterElements},
       {"", "ScatterND", 11, 3, 3, importScatterNd},
   };

@@ -5,6 +5,8 @@
 #include "lib/Import/NodeImporter.h"
 #include "lib/Import/OpTable.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace accel;
 using namespace accel::import;
@@ -16,6 +18,24 @@ static LogicalResult importTan(Importer &n) {
   Value x = n.operand(0);
   return n.finish(
       n.binary<nn::DivOp>(n.unary<nn::SinOp>(x), n.unary<nn::CosOp>(x)));
+}
+
+/// atan(x / root(1 - x^2)), at ±1 too, where it is atan(±infinity).
+static Value asin(Importer &n, Value x) {
+  Value one = n.splatLike(x, 1);
+  Value rest = n.binary<nn::MulOp>(n.binary<nn::SubOp>(one, x),
+                                   n.binary<nn::AddOp>(one, x));
+  return n.unary<nn::AtanOp>(n.binary<nn::DivOp>(x, n.unary<nn::SqrtOp>(rest)));
+}
+static LogicalResult importAsin(Importer &n) {
+  return n.finish(asin(n, n.operand(0)));
+}
+static LogicalResult importAcos(Importer &n) {
+  Value x = n.operand(0);
+  return n.finish(n.binary<nn::SubOp>(n.splatLike(x, M_PI_2), asin(n, x)));
+}
+static LogicalResult importAtan(Importer &n) {
+  return n.finish(n.unary<nn::AtanOp>(n.operand(0)));
 }
 
 /// (e^(x/2) · e^(x/2) + e^(-x/2) · e^(-x/2)) / 2: no power of it is more than
@@ -82,9 +102,11 @@ static LogicalResult importAtanh(Importer &n) {
 
 ArrayRef<OpRow> accel::import::trigonometricOps() {
   static const OpRow rows[] = {
-      {"", "Acosh", 9, 1, 1, importAcosh}, {"", "Asinh", 9, 1, 1, importAsinh},
-      {"", "Atanh", 9, 1, 1, importAtanh}, {"", "Cosh", 9, 1, 1, importCosh},
-      {"", "Sinh", 9, 1, 1, importSinh},   {"", "Tan", 7, 1, 1, importTan},
+      {"", "Acos", 7, 1, 1, importAcos}, {"", "Acosh", 9, 1, 1, importAcosh},
+      {"", "Asin", 7, 1, 1, importAsin}, {"", "Asinh", 9, 1, 1, importAsinh},
+      {"", "Atan", 7, 1, 1, importAtan}, {"", "Atanh", 9, 1, 1, importAtanh},
+      {"", "Cosh", 9, 1, 1, importCosh}, {"", "Sinh", 9, 1, 1, importSinh},
+      {"", "Tan", 7, 1, 1, importTan},
   };
   return rows;
 }

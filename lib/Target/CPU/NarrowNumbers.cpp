@@ -38,6 +38,9 @@ struct Bits {
   Value isAbove(Value x, Value y) const {
     return arith::CmpIOp::create(b, arith::CmpIPredicate::ugt, x, y);
   }
+  Value isEqual(Value x, uint32_t y) const {
+    return arith::CmpIOp::create(b, arith::CmpIPredicate::eq, x, number(y));
+  }
   Value select(Value condition, Value x, Value y) const {
     return arith::SelectOp::create(b, condition, x, y);
   }
@@ -46,7 +49,7 @@ struct Bits {
 
 Type accel::getNarrowStorage(ImplicitLocOpBuilder &b, Type element) {
   // bf16, too, is converted with integers: not every CPU has instructions.
-  // A number of four bits takes a byte, as `getElementBytes` counts it.
+  // A number of less than eight bits takes a byte, as `getElementBytes` counts it.
   return element.isF16()
              ? element
              : b.getIntegerType(getNumberFormat(element).bytes() * 8);
@@ -82,7 +85,12 @@ Value accel::emitWiden(ImplicitLocOpBuilder &b, Value stored, Type element) {
           : bits.number(0x7FC00000);
   wide = bits.select(bits.isAbove(magnitude, uint32_t(format.largest())), top,
                      wide);
-  return bits.toFloat(bits.orOf(wide, sign));
+  Value signedWide = bits.orOf(wide, sign);
+  if (format.top == rt::NumberFormat::Top::MinusZero)
+    signedWide =
+        bits.select(bits.isEqual(code, uint32_t(format.nan())),
+                    bits.number(0x7FC00000), signedWide);
+  return bits.toFloat(signedWide);
 }
 
 Value accel::emitNarrow(ImplicitLocOpBuilder &b, Value value, Type element) {
@@ -133,12 +141,12 @@ Value accel::emitNarrow(ImplicitLocOpBuilder &b, Value value, Type element) {
   Value code = bits.select(
       bits.isAbove(magnitude, (uint32_t(128 - format.bias) << 23) - 1), normal,
       small);
-  uint64_t beyond = format.top == rt::NumberFormat::Top::InfinityAndNaN
-                        ? format.infinity()
-                        : format.allOnes();
   code = bits.select(bits.isAbove(code, uint32_t(format.largest())),
-                     bits.number(uint32_t(beyond)), code);
+                     bits.number(uint32_t(format.beyond())), code);
   code = bits.select(bits.isAbove(magnitude, 0x7F800000),
                      bits.number(uint32_t(format.nan())), code);
-  return arith::TruncIOp::create(b, storage, bits.orOf(code, sign));
+  Value signedCode = bits.orOf(code, sign);
+  if (format.top == rt::NumberFormat::Top::MinusZero)
+    signedCode = bits.select(bits.isEqual(code, 0), bits.number(0), signedCode);
+  return arith::TruncIOp::create(b, storage, signedCode);
 }

@@ -96,7 +96,7 @@ Type RowEmitter::getStorageType(Type element) {
   if (isa<FloatType>(element))
     return getNarrowStorage(b, element);
   unsigned width = element.getIntOrFloatBitWidth();
-  return b.getIntegerType(width == 1 ? 8 : width);
+  return b.getIntegerType(std::max(width, 8u));
 }
 
 static bool isNarrow(Type element) {
@@ -110,14 +110,19 @@ static Value toCompute(ImplicitLocOpBuilder &b, Value stored, Type element) {
     Value zero = arith::ConstantIntOp::create(b, 0, 8);
     return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, stored, zero);
   }
+  if (unsigned width = element.getIntOrFloatBitWidth(); width < 8)
+    return arith::TruncIOp::create(b, b.getIntegerType(width), stored);
   return stored;
 }
 
 static Value toStorage(ImplicitLocOpBuilder &b, Value value, Type element) {
   if (isNarrow(element))
     return emitNarrow(b, value, element);
-  if (element.isInteger(1))
+  if (element.isInteger(1) || element.isUnsignedInteger(4) ||
+      element.isUnsignedInteger(2))
     return arith::ExtUIOp::create(b, b.getI8Type(), value);
+  if (element.isInteger(4) || element.isInteger(2))
+    return arith::ExtSIOp::create(b, b.getI8Type(), value);
   return value;
 }
 
@@ -148,6 +153,8 @@ Value RowEmitter::call(ScalarFunction function, ValueRange operands) {
     return emitLibraryCall(b, "sin", operands);
   case ScalarFunction::Cos:
     return emitLibraryCall(b, "cos", operands);
+  case ScalarFunction::Atan:
+    return emitLibraryCall(b, "atan", operands);
   case ScalarFunction::Pow:
     return emitLibraryCall(b, "pow", operands);
   case ScalarFunction::Fmod:

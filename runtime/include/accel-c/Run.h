@@ -95,7 +95,15 @@ typedef enum AccelType { /* as numbered in accel-rt/TensorFormat.h */
                          ACCEL_F8E4M3FN,
                          ACCEL_F8E5M2,
                          ACCEL_F8E8M0FNU,
-                         ACCEL_F4E2M1FN
+                         ACCEL_F4E2M1FN,
+                         ACCEL_F8E4M3FNUZ,
+                         ACCEL_F8E5M2FNUZ,
+                         ACCEL_F6E2M3FN,
+                         ACCEL_F6E3M2FN,
+                         ACCEL_I4,
+                         ACCEL_I2,
+                         ACCEL_UI4,
+                         ACCEL_UI2
 } AccelType;
 
 typedef enum AccelTensorKind {

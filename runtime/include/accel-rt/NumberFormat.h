@@ -3,8 +3,9 @@
 // once; what they do beyond the largest number is said at each.
 //
 // f8E4M3FN and f8E5M2: Micikevicius et al., FP8 Formats for Deep Learning,
-// arXiv:2209.05433. f8E8M0FNU and f4E2M1FN: OCP Microscaling Formats (MX)
-// Specification 1.0.
+// arXiv:2209.05433. f8E8M0FNU, f6 and f4: OCP Microscaling Formats (MX)
+// Specification 1.0. FNUZ: Noune et al., 8-bit Numerical Formats for Deep Neural
+// Networks, arXiv:2206.02915.
 
 #ifndef ACCEL_RT_NUMBERFORMAT_H
 #define ACCEL_RT_NUMBERFORMAT_H
@@ -24,6 +25,7 @@ struct NumberFormat {
   enum class Top {
     InfinityAndNaN, ///< the whole last exponent, as in IEEE 754
     NaN,            ///< one code alone, of all ones
+    MinusZero,      ///< nothing; NaN has the code of minus zero, which is none
     Nothing,
   };
 
@@ -51,13 +53,20 @@ struct NumberFormat {
   constexpr uint64_t nan() const {
     return top == Top::InfinityAndNaN
                ? infinity() | uint64_t(1) << (fractionBits - 1)
-           : top == Top::NaN ? allOnes()
-                             : 0;
+           : top == Top::NaN       ? allOnes()
+           : top == Top::MinusZero ? signBit()
+                                   : 0;
   }
   constexpr uint64_t largest() const {
     return top == Top::InfinityAndNaN ? infinity() - 1
            : top == Top::NaN          ? allOnes() - 1
                                       : allOnes();
+  }
+  /// The code of what is beyond that, where it does not become it.
+  constexpr uint64_t beyond() const {
+    return top == Top::InfinityAndNaN ? infinity()
+           : top == Top::Nothing      ? largest()
+                                      : nan();
   }
   /// The exponent of the least number's unit: subnormals are multiples of it.
   constexpr int smallestExponent() const {
@@ -73,10 +82,16 @@ inline constexpr NumberFormat kF64{"f64", 11, 52, 1023,
     kF8E4M3FN{"f8E4M3FN", 4, 3, 7, NumberFormat::Top::NaN},
     kF8E5M2{"f8E5M2", 5, 2, 15, NumberFormat::Top::InfinityAndNaN},
     kF8E8M0FNU{"f8E8M0FNU", 8, 0, 127, NumberFormat::Top::NaN, false, false},
+    kF8E4M3FNUZ{"f8E4M3FNUZ", 4, 3, 8, NumberFormat::Top::MinusZero},
+    kF8E5M2FNUZ{"f8E5M2FNUZ", 5, 2, 16, NumberFormat::Top::MinusZero},
+    kF6E2M3FN{"f6E2M3FN", 2, 3, 1, NumberFormat::Top::Nothing},
+    kF6E3M2FN{"f6E3M2FN", 3, 2, 3, NumberFormat::Top::Nothing},
     kF4E2M1FN{"f4E2M1FN", 2, 1, 1, NumberFormat::Top::Nothing};
 
 inline constexpr const NumberFormat *kNumberFormats[] = {
-    &kF64, &kF32, &kBF16, &kF16, &kF8E4M3FN, &kF8E5M2, &kF8E8M0FNU, &kF4E2M1FN};
+    &kF64,        &kF32,       &kBF16,     &kF16,
+    &kF8E4M3FN,   &kF8E5M2,    &kF8E8M0FNU, &kF8E4M3FNUZ,
+    &kF8E5M2FNUZ, &kF6E2M3FN,  &kF6E3M2FN,  &kF4E2M1FN};
 
 /// What happens to what is beyond the largest finite number, infinities too.
 /// Overflow makes it infinity, or NaN where there is no infinity, or the
@@ -106,6 +121,8 @@ inline double decodeNumber(const NumberFormat &format, uint64_t code) {
   }
   if (format.digits() == 24)
     return floatFromBits(uint32_t(code));
+  if (format.top == NumberFormat::Top::MinusZero && code == format.nan())
+    return std::numeric_limits<double>::quiet_NaN();
   double sign = code & format.signBit() ? -1.0 : 1.0;
   uint64_t magnitude = code & format.allOnes();
   if (magnitude > format.largest())
@@ -142,16 +159,14 @@ inline uint64_t encodeNumber(const NumberFormat &format, double value,
   if (isNaN)
     return sign | format.nan();
   double magnitude = std::fabs(value);
-  uint64_t beyond = overflow == Overflow::Saturate ? format.largest()
-                    : format.top == NumberFormat::Top::InfinityAndNaN
-                        ? format.infinity()
-                        : format.allOnes();
+  uint64_t beyond =
+      overflow == Overflow::Saturate ? format.largest() : format.beyond();
   if (std::isinf(magnitude))
     return sign | beyond;
   if (magnitude == 0) {
     if (!format.hasZero)
       return overflow == Overflow::Saturate ? 0 : format.nan();
-    return sign;
+    return format.top == NumberFormat::Top::MinusZero ? 0 : sign;
   }
   int exponent;
   std::frexp(magnitude, &exponent); // in [2^(exponent-1), 2^exponent)
@@ -166,6 +181,8 @@ inline uint64_t encodeNumber(const NumberFormat &format, double value,
   uint64_t code = (steps << format.fractionBits) + whole;
   if (!format.hasZero) // its codes begin at the first power
     code = whole == 0 ? 0 : code - 1;
+  if (code == 0 && format.top == NumberFormat::Top::MinusZero)
+    return 0;
   return sign | (code > format.largest() ? beyond : code);
 }
 
@@ -185,7 +202,7 @@ inline double roundToNumber(const NumberFormat &format, double value,
 }
 
 //===----------------------------------------------------------------------===//
-// Between f32 and narrower formats with zeros, by the bits, as loops want it
+// Between f32 and narrower formats with two zeros, by the bits, as loops want it
 //===----------------------------------------------------------------------===//
 
 template <const NumberFormat &F> inline float widenNumber(uint32_t code) {
@@ -224,10 +241,8 @@ inline uint32_t narrowNumber(float value) {
       code = getBits(floatFromBits(magnitude) + floatFromBits(unit)) - unit;
       return sign | code;
     }
-  constexpr uint32_t beyond = O == Overflow::Saturate ? F.largest()
-                              : F.top == NumberFormat::Top::InfinityAndNaN
-                                  ? F.infinity()
-                                  : F.allOnes();
+  constexpr uint32_t beyond =
+      O == Overflow::Saturate ? F.largest() : F.beyond();
   return sign | (code > F.largest() ? beyond : code);
 }
 

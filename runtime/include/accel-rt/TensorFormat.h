@@ -25,21 +25,32 @@ enum class DType : uint8_t {
   UI16,
   UI32,
   UI64, // clang-format off
-  F16, BF16, F32, F64, F8E4M3FN, F8E5M2, F8E8M0FNU, F4E2M1FN // clang-format on
+  F16, BF16, F32, F64, F8E4M3FN, F8E5M2, F8E8M0FNU, F4E2M1FN, // clang-format on
+  F8E4M3FNUZ,
+  F8E5M2FNUZ,
+  F6E2M3FN,
+  F6E3M2FN,
+  I4,
+  I2,
+  UI4,
+  UI2
 };
 /// "f32" and so on; never null.
 const char *dtypeName(DType dtype);
+/// Bits of one element in ONNX's files, where bits of the next follow at once
+/// (the low ones first), but for i1, which takes a byte.
+int dtypeBits(DType dtype);
 /// The type of an MLIR name; nullopt if there is none.
 std::optional<DType> dtypeFromName(const std::string &name);
-/// The name that safetensors files use: "F32", "I64", "BOOL". f4E2M1FN has one
-/// of our own: their "F4" has two numbers in a byte, and nothing but sections
-/// of executables is written with it.
+/// The name that safetensors files use: "F32", "I64", "BOOL". Numbers of less
+/// than a byte have names of our own: in such files several share a byte ("F4"),
+/// and nothing but sections of executables is written with ours.
 const char *dtypeSafetensorsName(DType dtype);
 /// The type of such a name in a file of others; nullopt if there is none.
 std::optional<DType> dtypeFromSafetensors(const std::string &name);
 /// The type of such a name in an executable; nullopt if there is none.
 std::optional<DType> dtypeOfSection(const std::string &name);
-/// Bytes of one element in memory; i1 and f4E2M1FN take one.
+/// Bytes of one element in memory; one of less than a byte takes one.
 int64_t dtypeBytes(DType dtype);
 
 /// Bytes between neighbouring coordinates of `axis`; "mb" is the micro-batch.

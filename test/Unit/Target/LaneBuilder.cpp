@@ -160,6 +160,9 @@ Value LaneBuilder::call(ScalarFunction function, ValueRange operands) {
   case ScalarFunction::Cos:
     result = std::cos(x);
     break;
+  case ScalarFunction::Atan:
+    result = std::atan(x);
+    break;
   case ScalarFunction::Pow:
     result = std::pow(x, numberOf(operands[1]));
     break;

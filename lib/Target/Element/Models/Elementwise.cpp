@@ -107,6 +107,16 @@ static Value emitUnary(ElementBuilder &e, nn::SinOp, Value x) {
 static Value emitUnary(ElementBuilder &e, nn::CosOp, Value x) {
   return e.call(ScalarFunction::Cos, x);
 }
+static Value emitUnary(ElementBuilder &e, nn::AtanOp, Value x) {
+  return e.call(ScalarFunction::Atan, x);
+}
+static Value emitUnary(ElementBuilder &e, nn::BitcastOp op, Value x) {
+  Type to = elementType(op.getResult());
+  return isa<FloatType>(x.getType()) || isa<FloatType>(to)
+             ? arith::BitcastOp::create(e.builder(), e.getComputeType(to), x)
+                   .getResult()
+             : x; // signless in a kernel
+}
 static Value emitUnary(ElementBuilder &e, nn::FloorOp, Value x) {
   ImplicitLocOpBuilder &b = e.builder();
   return LLVM::FFloorOp::create(b, x);
@@ -240,6 +250,9 @@ static Value emitUnary(ElementBuilder &e, nn::CastOp op, Value x) {
     return to.isF32() ? Value(arith::TruncFOp::create(b, target, x))
                       : truncateToOdd(b, x);
   }
+  if (fromFloat && to.getIntOrFloatBitWidth() < 8) // no such instructions
+    return arith::TruncIOp::create(
+        b, target, arith::FPToSIOp::create(b, b.getI32Type(), x));
   if (fromFloat)
     return to.isUnsignedInteger()
                ? Value(arith::FPToUIOp::create(b, target, x))
