@@ -114,6 +114,7 @@ ROWS = [
     Row(aten.prelu.default, formulas.prelu),
     Row(aten.round.default, formulas.round_to_even, lambda self: _value(self).is_floating_point()),
     Row(aten.tan.default, formulas.tan),
+    Row(aten.atan2.default, formulas.atan2),
     Row(aten.xlogy.Tensor, formulas.xlogy),
     Row(aten.xlogy.Scalar_Other, lambda self, other: formulas.xlogy(
         self, torch.full_like(self, other))),

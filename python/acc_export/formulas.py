@@ -138,6 +138,19 @@ def tan(self):
     return torch.sin(self) / torch.cos(self)
 
 
+def atan2(self, other):
+    """The angle of a point, of the smaller over the larger coordinate, which is finite; the sign of
+    a zero counts. The exporter divides by the second always."""
+    is_steep = self.abs() > other.abs()
+    over, under = torch.where(is_steep, other, self), torch.where(is_steep, self, other)
+    angle = torch.atan(over / torch.where(under == 0, 1.0, under))
+    is_above = (self > 0) | ((self == 0) & (1 / self > 0))
+    half = torch.full_like(angle, math.pi)
+    half = torch.where(is_above, half, -half)
+    is_left = (other < 0) | ((other == 0) & (1 / other < 0))
+    return torch.where(is_steep, half / 2 - angle, torch.where(is_left, half + angle, angle))
+
+
 def sinc(self):
     """sin(pi x) / (pi x), and 1 at 0, with a gradient of 0."""
     here = self == 0

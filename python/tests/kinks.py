@@ -191,13 +191,29 @@ KINKS = {
     "quantile": lambda h, s, x: torch.quantile(apart(h), 0.3),
     "remainder_of_integers": lambda h, s, x: (h * torch.fmod(torch.arange(-2, 3), 2) + h * (
         torch.arange(-2, 3) >> 1) + h * (torch.arange(5) << 1)).pow(2).sum(),
+    "inverse_sines": lambda h, s, x: ((torch.asin(h / 8) + torch.acos(h / 16) + torch.atan(
+        h)) * x).sum(),
+    "sample_lines": lambda h, s, x: sum((F.grid_sample(
+        h[None, None], (h[:4, :4] * 0.4 + x[:4, :4] * 0.01).reshape(1, 2, 4, 2), mode="bilinear",
+        padding_mode=padding, align_corners=aligned) ** 2).sum() for padding, aligned in (
+            ("zeros", False), ("border", True), ("reflection", False), ("reflection", True))),
+    "sample_cubes": lambda h, s, x: sum((F.grid_sample(
+        h[None, None], (h[:4, :4] * 0.4 + x[:4, :4] * 0.01).reshape(1, 2, 4, 2), mode="bicubic",
+        padding_mode=padding, align_corners=True) ** 2).sum() for padding in (
+            "zeros", "border", "reflection")),
+    "sample_nearest": lambda h, s, x: (F.grid_sample(
+        h[None, None], x[:4, :4].reshape(1, 2, 4, 2), mode="nearest",
+        align_corners=False) ** 3).sum(),
+    "affine_grid": lambda h, s, x: (F.grid_sample(x[None, None], F.affine_grid(
+        h[:2, :3][None] * 0.3 + 0.01, (1, 1, 3, 4), align_corners=False),
+        align_corners=False) ** 2).sum(),
+    "bits": lambda h, s, x: (h * ((torch.arange(5) & 3) | (torch.arange(5) ^ 6))).pow(2).sum(),
     "renorm": lambda h, s, x: h.renorm(2, 0, 1.0).pow(2).sum(),
 }
 
 MISSING = {
-    "atan2": "'Atan'", "cumprod": "has no ONNX for prims.prod, which a call",
+    "cumprod": "has no ONNX for prims.prod, which a call",
     "median": "has no ONNX for aten.median", "stable_sort": "has no ONNX for aten.sort.stable",
     "fake_quantize": "ONNX allows only", "complex": "fft_rfft() at ",
-    "embedding_bag": "'SequenceEmpty'",
     # Its own formula at the margin is not that of the calls PyTorch takes it apart into.
     "multi_margin": "the gradient of parameter"}

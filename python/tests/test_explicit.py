@@ -175,6 +175,20 @@ class Rows(ExportCase):
             expected.sum().backward()
             torch.testing.assert_close(a.grad, b.grad, rtol=1e-12, atol=0)
 
+    def test_angles(self):
+        from acc_export import formulas
+        line = torch.tensor([0., -0., 1e-30, -1e-30, 1., -1., 3., -3., 1e20, -1e20],
+                            dtype=torch.float64)
+        y, x = (part.flatten() for part in torch.meshgrid(line, line, indexing="ij"))
+        is_point = (x != 0) | (y != 0)  # the origin has no gradient
+        ours, theirs = (tuple(part.clone().requires_grad_() for part in (y, x)) for _ in range(2))
+        found, expected = formulas.atan2(*ours), torch.atan2(*theirs)
+        torch.testing.assert_close(found, expected, rtol=1e-15, atol=0)
+        found[is_point].sum().backward()
+        expected[is_point].sum().backward()
+        for a, b in zip(ours, theirs):
+            torch.testing.assert_close(a.grad[is_point], b.grad[is_point], rtol=1e-12, atol=1e-300)
+
     def test_bounds_of_two_types(self):
         self.check("If", lambda s, z: torch.clamp(z, 0, 0.5))
 

@@ -9,7 +9,10 @@
 
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <map>
 #include <sys/stat.h>
 
 namespace accel::rt {
@@ -23,6 +26,20 @@ const TensorRange *findTensor(const std::vector<OpenTensor> &tensors,
     if (tensor.name == name)
       return &tensor.range;
   return nullptr;
+}
+
+/// The files input_K.pb of a folder, by their numbers.
+std::map<size_t, std::string> numberedFiles(const std::string &folder) {
+  std::map<size_t, std::string> files;
+  std::error_code none; // a folder that cannot be listed has none
+  for (const auto &entry : std::filesystem::directory_iterator(folder, none)) {
+    std::string name = entry.path().filename();
+    size_t number = 0;
+    if (std::sscanf(name.c_str(), "input_%zu.pb", &number) == 1 &&
+        name == "input_" + std::to_string(number) + ".pb")
+      files.emplace(number, entry.path());
+  }
+  return files;
 }
 
 /// A mask of rows all of which count.
@@ -63,25 +80,28 @@ Status Inputs::open(const Executable &executable,
       return Status::error("cannot open the folder of inputs " +
                            inQuotes(folder) + ": " + systemError(error));
   }
-  // Test sets number their files; a file that names its tensor says it better.
+  // Test sets number their files by the model's inputs, of which some may be
+  // bound or read by nothing: a file that names its tensor says it better, and
+  // the number is for names that nothing has.
   std::vector<OpenTensor> numbered;
   std::unordered_map<std::string_view, size_t> numbers;
   for (size_t i = 0; i < all.size(); ++i)
     numbers.emplace(all[i].name, i);
-  for (size_t i = 0; i < all.size() && !folder.empty(); ++i) {
-    std::string path = folder + "/input_" + std::to_string(i) + ".pb";
+  for (auto &[number, path] : numberedFiles(folder)) {
     FileHandle file = openForReading(path), memory;
-    if (!file && errno == ENOENT)
-      continue;
     if (!file)
       return Status::error("cannot open " + inQuotes(path) + ": " +
                            systemError(errno));
     OpenTensor tensor;
     ACCEL_RT_RETURN_IF_ERROR(
         openTensorProto(file.get(), path, tensor.range, tensor.name, memory));
-    if (!numbers.count(tensor.name))
-      tensor.name = all[i].name;
-    numbered.push_back(std::move(tensor));
+    bool isNamed = numbers.count(tensor.name) != 0;
+    if (!isNamed && number >= all.size())
+      continue;
+    if (!isNamed)
+      tensor.name = all[number].name;
+    numbered.insert(isNamed ? numbered.begin() : numbered.end(),
+                    std::move(tensor));
     files.push_back(std::move(file));
     files.push_back(std::move(memory));
   }

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Imports cases of ONNX's own conformance suite (the archive of
+"""Imports the node cases of ONNX's own conformance suite (the archive of
 shared/models/onnx), and compares what the reference evaluator makes of them with
-the suite's outputs. Names of cases, one a line; prints those that differ. Inputs
-that the importer must know (axes, shapes) are bound to the case's own by --input."""
+the suite's outputs. Prints how many agree, in each tier of the training subset too,
+and fails where that is not what docs/Conformance.md says: a case differs that it does
+not list, or agrees that it does, or a number is another. Inputs that the importer must
+know (axes, shapes) are bound to the case's own by --input."""
 import argparse
 import concurrent.futures
 import os
@@ -48,28 +50,57 @@ def check(case, tolerance):
     return None if evaluated.returncode == 0 else evaluated.stdout + evaluated.stderr
 
 
+def read_docs(path):
+    """The patterns of refused cases, and how many each row of a table takes, of how many."""
+    text = path.read_text()
+    refused = [re.compile(pattern.replace("*", "(?:(?!_expanded).)*"))
+               for names in re.findall(r"^\| (`test_[^|]*) \| .* \|$", text, re.M)
+               for pattern in re.findall(r"`([^`]+)`", names)]
+    rows = re.findall(r"^\| (.+) \| ([\d,]+) \| ([\d,]+) \|$", text, re.M)
+    return refused, {name: tuple(int(n.replace(",", "")) for n in numbers)
+                     for name, *numbers in rows}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("archive", type=pathlib.Path)
-    parser.add_argument("names", type=pathlib.Path)
+    parser.add_argument("subset", type=pathlib.Path, help="tier, operator, case of each line")
+    parser.add_argument("docs", type=pathlib.Path)
     parser.add_argument("work", type=pathlib.Path, help="where to unpack the cases")
     # BackendTest's own relative tolerance.
     parser.add_argument("--tolerance", type=float, default=1e-3)
+    parser.add_argument("--only", help="a pattern of the cases to check, without the numbers")
     arguments = parser.parse_args()
-    names = arguments.names.read_text().split()
-    wanted = {f"node/{name}" for name in names}
     with tarfile.open(arguments.archive) as archive:
-        members = [m for m in archive
-                   if "/".join(pathlib.PurePosixPath(m.name).parts[:2]) in wanted]
-        archive.extractall(arguments.work, members)
-    cases = [arguments.work / "node" / name for name in names]
+        archive.extractall(arguments.work, [m for m in archive if m.name.startswith("node/")])
+    names = sorted(model.parent.name for model in arguments.work.glob("node/*/model.onnx")
+                   if re.fullmatch(arguments.only or ".*", model.parent.name))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(lambda case: check(case, arguments.tolerance), cases))
-    failures = [(name, wrong) for name, wrong in zip(names, results) if wrong]
-    for name, wrong in failures:
-        print(f"{name}: {wrong.strip()}")
-    print(f"{len(names) - len(failures)} of {len(names)} cases agree")
-    sys.exit(bool(failures))
+        results = dict(zip(names, pool.map(
+            lambda name: check(arguments.work / "node" / name, arguments.tolerance), names)))
+    refused, numbers = read_docs(arguments.docs)
+    wrong = False
+    for name, message in results.items():
+        is_refused = any(pattern.fullmatch(name) for pattern in refused)
+        if is_refused == (message is None):
+            wrong = True
+            print(f"{name}: {(message or 'agrees, but is listed as refused').strip()}")
+    tiers = {"all node cases of the suite of onnx 1.22, by the evaluator "
+             "(`test/Import/conformance.test`)": names,
+             "training subset of the suite of onnx 1.22 (`subset.tsv`)": []}
+    subset = next(reversed(tiers))
+    for line in arguments.subset.read_text().splitlines():
+        tier, _, name, *_ = line.split("\t")
+        if name in results:
+            tiers.setdefault(tier, []).append(name)
+            tiers[subset].append(name)
+    for tier, cases in tiers.items():
+        found = sum(results[name] is None for name in cases), len(cases)
+        print(f"{tier}: {found[0]} of {found[1]}")
+        if not arguments.only and numbers.get(tier) != found:
+            wrong = True
+            print(f"  but docs/Conformance.md has {numbers.get(tier)}")
+    sys.exit(wrong)
 
 
 if __name__ == "__main__":

@@ -211,9 +211,12 @@ static LogicalResult importScan(Importer &n) {
   return n.finish();
 }
 
+/// Of a list of any length all must be there; here the first two need not.
+static constexpr int kMostOperands = 1 << 20;
+
 ArrayRef<OpRow> accel::import::loopOps() {
   static const OpRow rows[] = {
-      {"", "Loop", 1, 0, -1, importLoop, true},
+      {"", "Loop", 1, 0, kMostOperands, importLoop, true},
       {"", "Scan", 9, 1, -1, importScan},
   };
   return rows;

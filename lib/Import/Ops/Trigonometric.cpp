@@ -2,6 +2,7 @@
 // in forms that keep all digits where others cancel, and do not overflow where
 // the result does not.
 
+#include "lib/Import/Kinks.h"
 #include "lib/Import/NodeImporter.h"
 #include "lib/Import/OpTable.h"
 
@@ -34,7 +35,13 @@ static LogicalResult importAcos(Importer &n) {
   Value x = n.operand(0);
   return n.finish(n.binary<nn::SubOp>(n.splatLike(x, M_PI_2), asin(n, x)));
 }
+/// Of a point that PyTorch's exporters divide the coordinates of: wrong where
+/// the second is negative and the first 0, and no number on an axis.
 static LogicalResult importAtan(Importer &n) {
+  if (n.graph.options.forTraining && isTracedAs(n.node, "atan2"))
+    return n.error() << "expected the angle of a point (atan2) as a formula "
+                        "that holds everywhere, found the exporter's quotient: "
+                     << onnxio::kAccExportRemedy;
   return n.finish(n.unary<nn::AtanOp>(n.operand(0)));
 }
 
