@@ -1,5 +1,5 @@
 """Casts between formats, by compiled kernels and by the evaluator, beside ml_dtypes: of all codes
-of 4, 8 and 16 bits, of ten million f32 and a million f64 of all magnitudes; with and without
+of 4, 6, 8 and 16 bits, of ten million f32 and a million f64 of all magnitudes; with and without
 saturation. ml_dtypes rounds f64 twice, by way of f32: those are held against the nearest of all
 numbers of the format. Needs the tools, whose folder ACC_BIN names."""
 import unittest
@@ -11,12 +11,16 @@ from training import WITHOUT_TOOLS, TrainCase
 
 NARROW = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f8E4M3FN": ml_dtypes.float8_e4m3fn,
           "f8E5M2": ml_dtypes.float8_e5m2, "f8E8M0FNU": ml_dtypes.float8_e8m0fnu,
+          "f8E4M3FNUZ": ml_dtypes.float8_e4m3fnuz, "f8E5M2FNUZ": ml_dtypes.float8_e5m2fnuz,
+          "f6E2M3FN": ml_dtypes.float6_e2m3fn, "f6E3M2FN": ml_dtypes.float6_e3m2fn,
           "f4E2M1FN": ml_dtypes.float4_e2m1fn}
+#: Have no NaN: ml_dtypes has a zero for it, whose sign says nothing.
+WITHOUT_NAN = ("f6E2M3FN", "f6E3M2FN", "f4E2M1FN")
 WIDE = {"f32": np.float32, "f64": np.float64}
 
 
 def all_codes(dtype):
-    bits = 4 if dtype == NARROW["f4E2M1FN"] else 8 * np.dtype(dtype).itemsize
+    bits = ml_dtypes.finfo(dtype).bits
     return np.arange(2 ** bits, dtype=f"u{np.dtype(dtype).itemsize}").view(dtype)
 
 
@@ -59,7 +63,8 @@ def nearest(values, dtype):
     beyond = np.array([np.inf]).astype(dtype).astype(np.float64)[0]
     isEven = (len(finite) - 1) % 2 == 0
     found = np.where((size > top) | ((size == top) & (not isEven)), beyond, found)
-    return np.where(np.isnan(values), np.nan, np.copysign(found, values)).astype(np.float32)
+    found = np.where(np.isnan(values), np.nan, np.copysign(found, values)).astype(np.float32)
+    return found + np.float32(0) if "uz" in np.dtype(dtype).name else found  # one zero
 
 
 @unittest.skipIf(WITHOUT_TOOLS, WITHOUT_TOOLS)
@@ -112,7 +117,7 @@ class Formats(TrainCase):
                     expected = np.where(isLeast, np.float32(2.0 ** -127), expected)
             same = (found.view(np.uint32) == expected.view(np.uint32)) | (
                 np.isnan(found) & np.isnan(expected))
-            if target == "f4E2M1FN":  # has no NaN: ml_dtypes has a zero, whose sign says nothing
+            if target in WITHOUT_NAN:
                 same |= np.isnan(values.astype(np.float64)) & (found == 0)
             wrong = np.flatnonzero(~same)
             self.assertEqual(len(wrong), 0,

@@ -62,6 +62,8 @@ TEST(NumberFormat, ConvertsByBitsAsByArithmetic) {
   checkAll<kBF16>();
   checkAll<kF8E4M3FN>();
   checkAll<kF8E5M2>();
+  checkAll<kF6E2M3FN>();
+  checkAll<kF6E3M2FN>();
   checkAll<kF4E2M1FN>();
 }
 
@@ -77,6 +79,19 @@ TEST(NumberFormat, HasTheNumbersOfTheirPapers) {
   EXPECT_EQ(decode(kF16, kF16.largest()), 65504);
   EXPECT_EQ(decode(kF4E2M1FN, 7), 6);
   EXPECT_EQ(decode(kF4E2M1FN, 9), -0.5);
+  EXPECT_EQ(decode(kF6E2M3FN, kF6E2M3FN.largest()), 7.5);
+  EXPECT_EQ(decode(kF6E3M2FN, kF6E3M2FN.largest()), 28);
+  EXPECT_EQ(decode(kF8E4M3FNUZ, kF8E4M3FNUZ.largest()), 240);
+  EXPECT_EQ(decode(kF8E5M2FNUZ, kF8E5M2FNUZ.largest()), 57344);
+  // One zero, whose other code is NaN.
+  for (const NumberFormat &format : {kF8E4M3FNUZ, kF8E5M2FNUZ}) {
+    EXPECT_TRUE(std::isnan(decode(format, 0x80)));
+    for (double zero : {0.0, -0.0, -0x1p-30})
+      EXPECT_EQ(encodeNumber(format, zero), 0);
+    EXPECT_EQ(encodeNumber(format, -INFINITY), 0x80);
+    EXPECT_EQ(encodeNumber(format, NAN, Overflow::Saturate), 0x80);
+    EXPECT_EQ(encodeNumber(format, -1e9, Overflow::Saturate), 0xFF);
+  }
   EXPECT_EQ(decode(kF8E8M0FNU, 0), 0x1p-127);
   EXPECT_EQ(decode(kF8E8M0FNU, 254), 0x1p127);
   EXPECT_TRUE(std::isnan(decode(kF8E8M0FNU, 255)));

@@ -140,6 +140,8 @@ inline const std::vector<AccuracyCase> &accuracyCases() {
      X { return x > 0; }, {0}, nullptr, {}, {{0, 0, 0}, {1, 1, 1}}},
     {"sin", CALL("sin"), false, X { return std::sin(x); }, {1}, X { return std::cos(x); }, {1}},
     {"cos", CALL("cos"), false, X { return std::cos(x); }, {1}, X { return -std::sin(x); }, {1}},
+    {"atan", CALL("atan"), false, X { return std::atan(x); }, {1}, X { return 1 / (1 + x * x); },
+     {2, kSmall, kFlushed}},
     {"floor", CALL("floor"), false, X { return std::floor(x); }, {0}, X { return 0; }, {0}},
     {"round", CALL("round"), false, X { return std::isinf(x) ? x : x - std::remainder(x, 1); }, {0}, X { return 0; }, {0},
      nullptr, {}, {{0.5, 0, 0}, {1.5, 2, 0}, {2.5, 2, 0}, {-2.5, -2, 0}, {0x1p30, 0x1p30, 0}}},

@@ -45,10 +45,14 @@ protected:
       auto index = lanes.delinearize(lanes.constantIndex(at), type.getShape());
       Value element = lanes.element(op->getResult(0), index);
       EXPECT_EQ(element.getType(), lanes.getComputeType(type.getElementType()));
-      found.push_back(isa<FloatType>(type.getElementType())
-                          ? lanes.numberOf(element)
-                          : double(wrapToType(lanes.integerOf(element),
-                                              type.getElementType())));
+      if (isa<FloatType>(type.getElementType())) {
+        found.push_back(lanes.numberOf(element));
+        continue;
+      }
+      Tensor one({}, type.getElementType());
+      one.mutableInts()[0] =
+          wrapToType(lanes.integerOf(element), type.getElementType());
+      found.push_back(one.asDouble(0));
     }
     refused = lanes.refused;
     reductions = lanes.reductions;
@@ -101,6 +105,23 @@ TEST_F(ElementModels, ReductionsOfEveryKind) {
     check(op + "[1]", {{"2x3xui8", {200, 3, 7, 100, 255, 5}}}, "2xui8");
   }
   EXPECT_EQ(reductions, 2);
+}
+
+/// -1 is the greatest of what has no sign.
+TEST_F(ElementModels, UnsignedIntegersOf64Bits) {
+  const List left = {-1, 7, -2, 1}, right = {2, -3, 3, 1};
+  for (const char *op :
+       {"add", "sub", "mul", "div", "mod", "min", "max", "and", "or"})
+    check(std::string("nn.") + op + " %0, %1",
+          {{"4xui64", left}, {"4xui64", right}}, "4xui64");
+  for (const char *predicate : {"eq", "lt", "le", "gt", "ge"})
+    check(std::string("nn.compare ") + predicate + " %0, %1",
+          {{"4xui64", left}, {"4xui64", right}}, "4xi1");
+  check("nn.cast %0", {{"4xui64", left}}, "4xf64");
+  for (const char *kind : {"max", "min"})
+    check(std::string("nn.reduce ") + kind + " %0 dims [0]", {{"4xui64", left}},
+          "ui64");
+  check("nn.top_k %0 k 2", {{"1x4xui64", left}}, "1x2xi64");
 }
 
 TEST_F(ElementModels, SumsOfWhatComesBefore) {
@@ -158,7 +179,7 @@ TEST_F(ElementModels, FunctionsAreTheTargets) {
   const List inputs = {0.5, 1.25, 2};
   for (const char *op :
        {"exp", "log", "log1p", "sqrt", "rsqrt", "reciprocal", "tanh", "erf",
-        "sigmoid", "sin", "cos", "floor", "round", "abs", "neg", "relu",
+        "sigmoid", "sin", "cos", "atan", "floor", "round", "abs", "neg", "relu",
         "gelu tanh", "gelu erf"})
     check(std::string("nn.") + op + " %0", {{"3xf64", inputs}}, "3xf64");
   for (const char *op :
@@ -167,6 +188,11 @@ TEST_F(ElementModels, FunctionsAreTheTargets) {
           {{"3xf64", inputs}, {"3xf64", {3, 0.75, -1}}}, "3xf64");
   check("nn.cast %0", {{"3xf64", {1.7, -1.7, 0.3}}}, "3xf32", 1e-7);
   check("nn.cast %0", {{"3xf32", {1.703125, -1.7, 0.3}}}, "3xbf16", 1e-2);
+  for (const char *type : {"i4", "ui4", "i2", "ui2"})
+    check("nn.cast %0", {{"3xf64", {1.7, -1.7, 3.3}}},
+          std::string("3x") + type);
+  check("nn.bitcast %0", {{"2xf32", {1.5, -0.0}}}, "2xi32");
+  check("nn.bitcast %0", {{"2xi64", {1e18, -1}}}, "2xui64");
   check("nn.random_uniform %0, %1", {{"2xi64", {1, 77}}, {"2xi64", {5, 6}}},
         "2xf32");
 }

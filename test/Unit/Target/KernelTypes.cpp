@@ -60,6 +60,7 @@ const std::vector<Function> &functions() {
       {"floor", [](double x) { return std::floor(x); }, -3, 3},
       {"sin", [](double x) { return std::sin(x); }, -3, 3},
       {"cos", [](double x) { return std::cos(x); }, -3, 3},
+      {"atan", [](double x) { return std::atan(x); }, -9, 9},
   };
   return list;
 }

@@ -86,8 +86,13 @@ static Value emitOrder(ImplicitLocOpBuilder &b, Value x, bool without) {
   auto type = dyn_cast<FloatType>(x.getType());
   if (!type) {
     Type wide = b.getI64Type();
-    if (x.getType() == wide)
+    if (x.getType() == wide && !without)
       return x;
+    if (x.getType() == wide)
+      return arith::XOrIOp::create(
+          b, x,
+          arith::ConstantOp::create(
+              b, b.getIntegerAttr(wide, APInt::getSignedMinValue(64))));
     return without ? Value(arith::ExtUIOp::create(b, wide, x))
                    : Value(arith::ExtSIOp::create(b, wide, x));
   }
