@@ -188,14 +188,20 @@ TASKS = {  # model, data, loss, steps, batch, rate
 }
 
 
-def batches(rows, steps, batch):
-    """Rows in another order each time round."""
+def batches(data, steps, batch):
+    """Rows in another order each time round; pictures moved by up to one element."""
+    x, y = data
     random, order = np.random.default_rng(1), np.zeros(0, np.int64)
     for _ in range(steps):
         while len(order) < batch:
-            order = np.concatenate([order, random.permutation(rows)])
-        yield order[:batch]
-        order = order[batch:]
+            order = np.concatenate([order, random.permutation(len(x))])
+        rows, order = order[:batch], order[batch:]
+        inputs = x[rows]
+        if inputs.ndim == 4:
+            wide = np.pad(inputs, ((0, 0), (0, 0), (1, 1), (1, 1)), constant_values=-1)
+            places = random.integers(0, 3, (batch, 2))
+            inputs = np.stack([one[:, i:i + 8, j:j + 8] for one, (i, j) in zip(wide, places)])
+        yield inputs, y[rows]
 
 
 # -- Trainings -----------------------------------------------------------------------------
@@ -203,11 +209,10 @@ def batches(rows, steps, batch):
 def by_torch(model, data, loss, steps, batch, rate):
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=rate,
                                   weight_decay=0.01)
-    x, y = (torch.from_numpy(part) for part in data)
     losses = []
-    for rows in batches(len(x), steps, batch):
+    for x, y in batches(data, steps, batch):
         optimizer.zero_grad()
-        value = loss(model(x[rows]), y[rows])
+        value = loss(model(torch.from_numpy(x)), torch.from_numpy(y))
         value.backward()
         optimizer.step()
         losses.append(value.item())
@@ -226,8 +231,8 @@ def by_acc(model, data, loss, steps, batch, rate, ranks, folder):
     losses = []
     with acc.load(folder / "m.accx") as run:
         name = next(key for key in run.inputs if key != "labels")
-        for rows in batches(len(x), steps, batch):
-            losses.append(run.step({name: x[rows], "labels": y[rows]}).loss)
+        for inputs, labels in batches(data, steps, batch):
+            losses.append(run.step({name: inputs, "labels": labels}).loss)
         weights = {key: np.array(value) for key, value in run.weights().items()}
     memory = json.loads(subprocess.run(
         [ROOT / "build/bin/acc-run", folder / "m.accx", "--inputs", folder / "inputs", "--json"], check=True,

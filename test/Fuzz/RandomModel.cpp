@@ -25,23 +25,26 @@ constexpr AttributeRow kAttributes[] = {
     {"axis", AttributeProto::INT,
      "Concat ConcatFromSequence Flatten Gather GatherElements OneHot "
      "Hardmax LayerNormalization LogSoftmax LpNormalization "
-     "RMSNormalization ScatterElements Softmax Split SplitToSequence "},
+     "RMSNormalization ScatterElements Softmax Split SplitToSequence "
+     "QuantizeLinear DequantizeLinear Compress TensorScatter DFT "},
     {"axes", AttributeProto::INTS,
      "Resize ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax "
      "ReduceMean "
-     "ReduceMin ReduceProd ReduceSumSquare "},
+     "ReduceMin ReduceProd ReduceSumSquare CenterCropPad "
+     "MeanVarianceNormalization "},
     {"keepdims", AttributeProto::INT,
      "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean "
      "ReduceMin ReduceProd ReduceSum ReduceSumSquare SplitToSequence "},
     {"noop_with_empty_axes", AttributeProto::INT,
      "ReduceL1 ReduceL2 ReduceMax ReduceMean ReduceMin ReduceSum "},
     {"perm", AttributeProto::INTS, "Transpose "},
-    {"to", AttributeProto::INT, "Cast "},
-    {"saturate", AttributeProto::INT, "Cast CastLike "},
+    {"to", AttributeProto::INT, "Cast BitCast "},
+    {"saturate", AttributeProto::INT, "Cast CastLike QuantizeLinear "},
     {"round_mode", AttributeProto::STRING, "Cast CastLike "},
     {"allowzero", AttributeProto::INT, "Reshape "},
     {"alpha", AttributeProto::FLOAT,
-     "Celu Elu Gemm HardSigmoid LRN LeakyRelu Selu Swish ThresholdedRelu "},
+     "Celu Elu Gemm HardSigmoid LRN LeakyRelu Selu Swish ThresholdedRelu Adam "
+     "Momentum SwiGLU "},
     {"gamma", AttributeProto::FLOAT, "Selu "},
     {"lambd", AttributeProto::FLOAT, "Shrink "},
     {"bias", AttributeProto::FLOAT, "LRN Shrink "},
@@ -50,7 +53,8 @@ constexpr AttributeRow kAttributes[] = {
     {"k", AttributeProto::INT, "EyeLike "},
     {"dtype", AttributeProto::INT, "EyeLike "},
     {"blocksize", AttributeProto::INT, "DepthToSpace SpaceToDepth "},
-    {"coordinate_transformation_mode", AttributeProto::STRING, "Resize "},
+    {"coordinate_transformation_mode", AttributeProto::STRING,
+     "Resize RoiAlign "},
     {"nearest_mode", AttributeProto::STRING, "Resize "},
     {"keep_aspect_ratio_policy", AttributeProto::STRING, "Resize "},
     {"cubic_coeff_a", AttributeProto::FLOAT, "Resize "},
@@ -58,16 +62,23 @@ constexpr AttributeRow kAttributes[] = {
     {"exclude_outside", AttributeProto::INT, "Resize "},
     {"antialias", AttributeProto::INT, "Resize "},
     {"scales", AttributeProto::FLOATS, "Upsample "},
-    {"group", AttributeProto::INT, "Conv ConvTranspose "},
+    {"group", AttributeProto::INT,
+     "Conv ConvTranspose ConvInteger DeformConv QLinearConv "},
     {"kernel_shape", AttributeProto::INTS,
-     "AveragePool Conv ConvTranspose MaxPool "},
+     "AveragePool Conv ConvTranspose MaxPool ConvInteger DeformConv "
+     "QLinearConv "},
     {"strides", AttributeProto::INTS,
-     "AveragePool Conv ConvTranspose MaxPool "},
+     "AveragePool Conv ConvTranspose MaxPool ConvInteger DeformConv "
+     "QLinearConv "},
     {"dilations", AttributeProto::INTS,
-     "AveragePool Conv ConvTranspose MaxPool "},
-    {"pads", AttributeProto::INTS, "AveragePool Conv ConvTranspose MaxPool "},
+     "AveragePool Conv ConvTranspose MaxPool ConvInteger DeformConv "
+     "QLinearConv "},
+    {"pads", AttributeProto::INTS,
+     "AveragePool Conv ConvTranspose MaxPool ConvInteger DeformConv "
+     "QLinearConv "},
     {"auto_pad", AttributeProto::STRING,
-     "AveragePool Conv ConvTranspose MaxPool "},
+     "AveragePool Conv ConvTranspose MaxPool ConvInteger DeformConv "
+     "QLinearConv "},
     {"output_padding", AttributeProto::INTS, "ConvTranspose "},
     {"output_shape", AttributeProto::INTS, "ConvTranspose "},
     {"ceil_mode", AttributeProto::INT, "AveragePool MaxPool "},
@@ -77,26 +88,26 @@ constexpr AttributeRow kAttributes[] = {
     {"momentum", AttributeProto::FLOAT, "BatchNormalization "},
     {"training_mode", AttributeProto::INT, "BatchNormalization "},
     {"equation", AttributeProto::STRING, "Einsum "},
-    {"beta", AttributeProto::FLOAT, "Gemm HardSigmoid "},
+    {"beta", AttributeProto::FLOAT, "Gemm HardSigmoid Adam Momentum "},
     {"transA", AttributeProto::INT, "Gemm "},
     {"transB", AttributeProto::INT, "Gemm "},
     {"epsilon", AttributeProto::FLOAT,
      "BatchNormalization GroupNormalization InstanceNormalization "
      "LayerNormalization RMSNormalization "},
     {"stash_type", AttributeProto::INT, "LayerNormalization RMSNormalization "},
-    {"exclusive", AttributeProto::INT, "CumSum "},
-    {"reverse", AttributeProto::INT, "CumSum "},
+    {"exclusive", AttributeProto::INT, "CumSum CumProd "},
+    {"reverse", AttributeProto::INT, "CumSum CumProd "},
     {"batch_dims", AttributeProto::INT, "GatherND "},
     {"upper", AttributeProto::INT, "Trilu "},
     {"fmod", AttributeProto::INT, "Mod "},
     {"num_outputs", AttributeProto::INT, "Split "},
     {"new_axis", AttributeProto::INT, "ConcatFromSequence "},
     {"is_causal", AttributeProto::INT, "Attention "},
-    {"q_num_heads", AttributeProto::INT, "Attention "},
-    {"kv_num_heads", AttributeProto::INT, "Attention "},
+    {"q_num_heads", AttributeProto::INT, "Attention LinearAttention "},
+    {"kv_num_heads", AttributeProto::INT, "Attention LinearAttention "},
     {"qk_matmul_output_mode", AttributeProto::INT, "Attention "},
     {"softmax_precision", AttributeProto::INT, "Attention "},
-    {"scale", AttributeProto::FLOAT, "Attention "},
+    {"scale", AttributeProto::FLOAT, "Attention LinearAttention "},
     {"softcap", AttributeProto::FLOAT, "Attention "},
     {"interleaved", AttributeProto::INT, "RotaryEmbedding "},
     {"num_heads", AttributeProto::INT, "RotaryEmbedding "},
@@ -108,10 +119,46 @@ constexpr AttributeRow kAttributes[] = {
     {"reduction", AttributeProto::STRING,
      "NegativeLogLikelihoodLoss SoftmaxCrossEntropyLoss "},
     {"approximate", AttributeProto::STRING, "Gelu "},
-    {"mode", AttributeProto::STRING, "DepthToSpace Pad Resize Upsample "},
+    {"mode", AttributeProto::STRING,
+     "DepthToSpace Pad Resize Upsample GridSample Momentum RoiAlign "
+     "SpaceToDepth TensorScatter "},
     {"seed", AttributeProto::INT, "Dropout "},
     {"start", AttributeProto::INT, "Shape "},
     {"end", AttributeProto::INT, "Shape "},
+    {"direction", AttributeProto::STRING, "BitShift GRU LSTM RNN "},
+    {"hidden_size", AttributeProto::INT, "GRU LSTM RNN "},
+    {"layout", AttributeProto::INT, "GRU LSTM RNN "},
+    {"clip", AttributeProto::FLOAT, "GRU LSTM RNN "},
+    {"activations", AttributeProto::STRINGS, "GRU LSTM RNN "},
+    {"activation_alpha", AttributeProto::FLOATS, "GRU LSTM RNN "},
+    {"input_forget", AttributeProto::INT, "LSTM "},
+    {"linear_before_reset", AttributeProto::INT, "GRU "},
+    {"align_corners", AttributeProto::INT, "AffineGrid GridSample "},
+    {"padding_mode", AttributeProto::STRING, "GridSample "},
+    {"output_height", AttributeProto::INT, "RoiAlign "},
+    {"output_width", AttributeProto::INT, "RoiAlign "},
+    {"sampling_ratio", AttributeProto::INT, "RoiAlign "},
+    {"offset_group", AttributeProto::INT, "DeformConv "},
+    {"block_size", AttributeProto::INT, "DequantizeLinear QuantizeLinear "},
+    {"output_dtype", AttributeProto::INT, "DequantizeLinear QuantizeLinear "},
+    {"precision", AttributeProto::INT, "QuantizeLinear "},
+    {"batch_axis", AttributeProto::INT, "ReverseSequence "},
+    {"time_axis", AttributeProto::INT, "ReverseSequence "},
+    {"inverse", AttributeProto::INT, "DFT "},
+    {"onesided", AttributeProto::INT, "DFT STFT "},
+    {"periodic", AttributeProto::INT,
+     "BlackmanWindow HammingWindow HannWindow "},
+    {"output_datatype", AttributeProto::INT,
+     "BlackmanWindow HammingWindow HannWindow "},
+    {"update_rule", AttributeProto::STRING, "LinearAttention "},
+    {"activation", AttributeProto::STRING, "CausalConvWithState "},
+    {"left_window_size", AttributeProto::INT, "Attention "},
+    {"right_window_size", AttributeProto::INT, "Attention "},
+    {"num_scan_inputs", AttributeProto::INT, "Scan "},
+    {"scan_input_axes", AttributeProto::INTS, "Scan "},
+    {"scan_output_axes", AttributeProto::INTS, "Scan "},
+    {"scan_output_directions", AttributeProto::INTS, "Scan "},
+    {"body", AttributeProto::GRAPH, "Loop Scan "},
     {"value", AttributeProto::TENSOR, "Constant ConstantOfShape "},
     {"value_int", AttributeProto::INT, "Constant "},
     {"value_ints", AttributeProto::INTS, "Constant "},
@@ -122,7 +169,22 @@ constexpr AttributeRow kAttributes[] = {
     {"else_branch", AttributeProto::GRAPH, "If "},
     {"unknown", AttributeProto::STRINGS, ""}};
 
-constexpr const char *kStrings[] = {"mean",
+constexpr const char *kStrings[] = {"reverse",
+                                    "bidirectional",
+                                    "LEFT",
+                                    "RIGHT",
+                                    "zeros",
+                                    "border",
+                                    "reflection",
+                                    "circular",
+                                    "gated",
+                                    "delta",
+                                    "silu",
+                                    "half_pixel",
+                                    "avg",
+                                    "Sigmoid",
+                                    "Affine",
+                                    "mean",
                                     "sum",
                                     "none",
                                     "tanh",
@@ -241,10 +303,13 @@ void RandomModel::addInitializer(onnx::GraphProto &graph) {
   fillTensor(tensor);
 }
 
-void RandomModel::fillSubgraph(onnx::GraphProto &graph, int depth) {
+void RandomModel::fillSubgraph(onnx::GraphProto &graph, int depth,
+                               bool hasInputs) {
   graph.set_name("branch");
   // What a branch defines is not seen outside of it.
   std::vector<std::string> outer = values;
+  for (size_t left = hasInputs ? source.below(5) : 0; left > 0; --left)
+    graph.add_input()->set_name(values.emplace_back(newName()));
   if (source.rarely(60))
     addInitializer(graph);
   for (size_t left = source.below(3); left > 0; --left)
@@ -278,10 +343,11 @@ void RandomModel::fillAttribute(AttributeProto &attribute, int depth) {
     fillTensor(*attribute.mutable_t());
     break;
   case AttributeProto::GRAPH:
-    fillSubgraph(*attribute.mutable_g(), depth);
+    fillSubgraph(*attribute.mutable_g(), depth, attribute.name() == "body");
     break;
   default:
-    attribute.add_strings("x");
+    for (size_t left = 1 + source.below(6); left > 0; --left)
+      attribute.add_strings(source.pick(kStrings));
   }
 }
 
@@ -334,7 +400,7 @@ void RandomModel::addNode(onnx::GraphProto &graph, int depth) {
 }
 
 onnx::ModelProto RandomModel::build() {
-  static constexpr int kOpsets[] = {18, 23, 13, 17, 20, 21, 14, 11, 24};
+  static constexpr int kOpsets[] = {18, 23, 13, 17, 28, 21, 14, 11, 25};
   onnx::ModelProto model;
   model.set_ir_version(10);
   model.add_opset_import()->set_version(source.pick(kOpsets));

@@ -25,7 +25,7 @@ private:
   void addAttributes(onnx::NodeProto &node, int depth);
   void fillAttribute(onnx::AttributeProto &attribute, int depth);
   void fillTensor(onnx::TensorProto &tensor);
-  void fillSubgraph(onnx::GraphProto &graph, int depth);
+  void fillSubgraph(onnx::GraphProto &graph, int depth, bool hasInputs);
   int elementType();
   /// A name that no value has yet.
   std::string newName();

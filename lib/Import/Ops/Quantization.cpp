@@ -1,6 +1,7 @@
 // Import of the operators of quantized models: integers with scales. Integers
 // are multiplied as f64, in which their products and sums are exact.
 
+#include "dialects/NN/Casts.h"
 #include "lib/Import/Convolve.h"
 #include "lib/Import/OpTable.h"
 #include "lib/Import/Tensors.h"
@@ -54,8 +55,8 @@ static Value spread(Importer &n, Value numbers, ArrayRef<int64_t> shape,
 
 /// f32, or the wider type of a value.
 static Type widened(Importer &n, Value value) {
-  Type element = Importer::element(value);
-  return element.isF64() ? element : Type(n.graph.builder.getF32Type());
+  Type f32 = n.graph.builder.getF32Type(), element = Importer::element(value);
+  return element && element.isF64() ? element : f32;
 }
 
 /// What is beyond the numbers of an integer type is the nearest of them.
@@ -135,10 +136,12 @@ static LogicalResult importQuantizeLinear(Importer &n) {
   zero = spread(n, zero, Importer::shape(x), axis, block);
   if (n.hasFailed())
     return failure();
-  Type divided = computeType(typeAttr(n, "precision", Importer::element(scale)),
-                             n.graph.options.f64);
-  if (isa<IntegerType>(divided))
-    divided = widened(n, x);
+  Type divided = typeAttr(n, "precision", Importer::element(scale));
+  if (n.hasFailed())
+    return failure();
+  divided = isa<IntegerType>(divided) || nn::isCode(divided)
+                ? widened(n, x)
+                : computeType(divided, n.graph.options.f64);
   return n.finish(quantize(n, x, scale, zero, type, divided, saturates));
 }
 
@@ -149,9 +152,11 @@ static LogicalResult importDequantizeLinear(Importer &n) {
   Value zero = spread(n, n.operand(2), Importer::shape(x), axis, block);
   if (n.hasFailed())
     return failure();
-  Type result =
-      computeType(typeAttr(n, "output_dtype", Importer::element(scale)),
-                  n.graph.options.f64);
+  Type result = typeAttr(n, "output_dtype", Importer::element(scale));
+  if (n.hasFailed())
+    return failure();
+  result = nn::isCode(result) ? n.graph.builder.getF32Type()
+                              : computeType(result, n.graph.options.f64);
   Type wide = widened(n, scale);
   Value number = n.cast(x, wide);
   if (zero)
@@ -207,7 +212,7 @@ static Value asColumn(Importer &n, Value numbers, int64_t rank) {
   if (!numbers || Importer::rank(numbers) != 1 ||
       Importer::shape(numbers)[0] == 1)
     return numbers;
-  SmallVector<int64_t> shape(rank, 1);
+  SmallVector<int64_t> shape(std::max<int64_t>(rank, 1), 1);
   shape[0] = Importer::shape(numbers)[0];
   return n.reshape(numbers, shape);
 }
