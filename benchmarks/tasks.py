@@ -180,8 +180,8 @@ def of_characters(logits, labels):
 
 
 TASKS = {  # model, data, loss, steps, batch, rate
-    "convnet": (ConvNet, digits, F.cross_entropy, 300, 64, 2e-3),
-    "vit": (ViT, digits, F.cross_entropy, 900, 64, 1e-3),
+    "convnet": (ConvNet, digits, F.cross_entropy, 600, 64, 2e-3),
+    "vit": (ViT, digits, F.cross_entropy, 3000, 64, 1e-3),
     "characters": (lambda: Characters(len(text()[1])), characters, of_characters, 600, 32, 1e-3),
     "tagger": (lambda: Tagger(len(text()[1])), capitals, of_characters, 300, 32, 3e-3),
     "lora": (lambda: Llama(len(text()[1])), characters, of_characters, 300, 32, 3e-3),

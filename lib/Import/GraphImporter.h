@@ -63,6 +63,8 @@ public:
   /// and how many are left.
   static constexpr int64_t kMostOperations = int64_t(1) << 28;
   int64_t room = kMostOperations;
+  /// Nodes in all iterations of loops so far.
+  int64_t iterated = 0;
   /// Dropouts in training mode so far.
   int64_t dropouts = 0;
   /// The traced calls of nodes, by the names that locations have; kept where

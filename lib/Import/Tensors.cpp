@@ -3,7 +3,6 @@
 
 #include "Tensors.h"
 
-#include "dialects/Tensor/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
 #include <limits>
 
@@ -100,8 +99,8 @@ static std::vector<char> unpack(ArrayRef<char> data, Type element,
       int64_t at = int64_t(index) * bits + bit;
       value |= int64_t(data[at / 8] >> (at % 8) & 1) << bit;
     }
-    code = static_cast<char>(
-        isa<FloatType>(element) ? value : wrapToType(value, element));
+    bool hasSign = !isa<FloatType>(element) && !element.isUnsignedInteger();
+    code = static_cast<char>(hasSign ? llvm::SignExtend64(value, bits) : value);
   }
   return codes;
 }

@@ -196,6 +196,8 @@ Value import::scatterWindows(Importer &n, Value value, const Windows &windows,
          n.ints(indices, {count, size}), value},
         {n.named("dim", int64_t(0)), n.named("batch_dims", int64_t(0))});
     value = n.slice(value, 0, low, sizes[dim]);
+    if (!value)
+      return nullptr;
     SmallVector<int64_t> back =
         llvm::to_vector(llvm::seq<int64_t>(1, Importer::rank(value)));
     back.push_back(0);

@@ -20,6 +20,7 @@ double negate(double x) { return -x; }
 int64_t negateInt(int64_t x) { return -static_cast<uint64_t>(x); }
 double absolute(double x) { return std::fabs(x); }
 int64_t absoluteInt(int64_t x) { return x < 0 ? negateInt(x) : x; }
+int64_t itself(int64_t x) { return x; }
 int64_t negation(int64_t x) { return !x; }
 
 double add(double x, double y) { return x + y; }
@@ -82,8 +83,8 @@ bool isZero(int64_t x) { return x == 0; }
 //===----------------------------------------------------------------------===//
 
 template <typename OpT, double (*Float)(double),
-          int64_t (*Int)(int64_t) = nullptr>
-struct Unary : EvaluateModel<Unary<OpT, Float, Int>, OpT> {
+          int64_t (*Int)(int64_t) = nullptr, int64_t (*Unsigned)(int64_t) = Int>
+struct Unary : EvaluateModel<Unary<OpT, Float, Int, Unsigned>, OpT> {
   LogicalResult evaluate(Operation *op, ArrayRef<Tensor> operands,
                          SmallVectorImpl<Tensor> &results) const {
     Tensor result = makeResult(op);
@@ -92,11 +93,13 @@ struct Unary : EvaluateModel<Unary<OpT, Float, Int>, OpT> {
         llvm::transform(operands[0].floats(), result.mutableFloats().begin(),
                         Float);
     if constexpr (Int != nullptr)
-      if (!result.isFloat())
-        llvm::transform(operands[0].ints(), result.mutableInts().begin(),
-                        [&](int64_t x) {
-                          return wrapToType(Int(x), result.getElementType());
-                        });
+      if (!result.isFloat()) {
+        Type type = result.getElementType();
+        auto *function = type.isUnsignedInteger() ? Unsigned : Int;
+        llvm::transform(
+            operands[0].ints(), result.mutableInts().begin(),
+            [&](int64_t x) { return wrapToType(function(x), type); });
+      }
     results.push_back(std::move(result));
     return success();
   }
@@ -335,7 +338,7 @@ void evaluate::attachElementwiseModels(MLIRContext *context) {
 #define UNARY(OP, ...) OP::attachInterface<Unary<OP, __VA_ARGS__>>(*context)
 #define BINARY(OP, ...) OP::attachInterface<Binary<OP, __VA_ARGS__>>(*context)
   UNARY(NegOp, negate, negateInt);
-  UNARY(AbsOp, absolute, absoluteInt);
+  UNARY(AbsOp, absolute, absoluteInt, itself);
   UNARY(NotOp, nullptr, negation);
   BINARY(AddOp, add, addInt);
   BINARY(SubOp, subtract, subtractInt);

@@ -26,16 +26,19 @@ struct Transform {
 };
 } // namespace
 
-/// Longer ones would be matrices of gigabytes.
+/// Elements of one matrix, or of all frames: a hundred megabytes.
+static constexpr int64_t kMostElements = 10'000'000;
 static constexpr int64_t kLongest = 1 << 13;
 
 /// [length, bins] of cos and sin of 2 π n k / length.
 static std::optional<Complex> makeMatrix(Importer &n, const Transform &form,
                                          Type element) {
   int64_t count = form.length * form.bins;
-  if (count > n.graph.room) {
-    n.error() << "expected constants of the whole model that take at most "
-              << GraphImporter::kMostOperations << " operations, found more";
+  if (count > std::min(kMostElements, n.graph.room)) {
+    n.error() << "expected the matrix of a transform to have at most "
+              << kMostElements << " elements, and constants of the whole model "
+              << "to take at most " << GraphImporter::kMostOperations
+              << " operations, found " << form.length << " by " << form.bins;
     return std::nullopt;
   }
   n.graph.room -= count;
@@ -225,10 +228,9 @@ static LogicalResult importStft(Importer &n) {
                         "no longer than the signal, found "
                      << step << " and frames of " << length;
   int64_t frames = (size - length) / step + 1;
-  if (frames * length > n.graph.room)
-    return n.error() << "expected frames of at most "
-                     << GraphImporter::kMostOperations
-                     << " numbers, found more";
+  if (frames * length > std::min(kMostElements, n.graph.room))
+    return n.error() << "expected frames of at most " << kMostElements
+                     << " numbers, found " << frames << " of " << length;
   n.graph.room -= frames * length;
   SmallVector<int64_t> places;
   for (int64_t frame = 0; frame < frames; ++frame)

@@ -1,7 +1,7 @@
 // Import of GridSample (Jaderberg et al., arXiv:1506.02025) and AffineGrid:
 // what stands between the elements of a picture, at places that the model
 // computes. Padding and roundings are PyTorch's, from which ONNX has the
-// operators.
+// operators; a place that is no finite number is beyond the picture.
 
 #include "lib/Import/Kinks.h"
 #include "lib/Import/OpTable.h"

@@ -86,6 +86,19 @@ static LogicalResult importLinearAttention(Importer &n) {
   if (steps < 1 || steps > kMostSteps)
     return n.error() << "expected a sequence of 1 to " << kMostSteps
                      << " steps, found " << steps;
+  auto fits = [&](Value value, int64_t ownHeads, int64_t ownWidth) {
+    return Importer::shape(value) ==
+           ArrayRef<int64_t>({batch, ownHeads, steps, ownWidth});
+  };
+  for (unsigned index = 0; index < 3; ++index)
+    if (Importer::rank(n.operand(index)) != 3)
+      return n.error() << "expected operands of rank 3, found "
+                       << n.operand(index).getType();
+  if (!fits(query, queryHeads, width) || !fits(value, heads, valueWidth))
+    return n.error() << "expected queries, keys and values of as many samples "
+                        "and steps, found "
+                     << n.operand(0).getType() << ", " << n.operand(1).getType()
+                     << " and " << n.operand(2).getType();
   int64_t group = queryHeads / heads;
   if (scale == 0)
     scale = 1 / std::sqrt(double(width));

@@ -20,10 +20,10 @@ public:
   SmallVector<ImportedValue> run(ArrayRef<ImportedValue> inputs) {
     // Each makes nodes of its own.
     constexpr int64_t kMostNodes = int64_t(1) << 18;
-    nodes += body.node_size() + 1;
-    if (nodes > kMostNodes) {
+    n.graph.iterated += body.node_size() + 1;
+    if (n.graph.iterated > kMostNodes) {
       n.error() << "expected at most " << kMostNodes
-                << " nodes in all iterations, found more";
+                << " nodes in all iterations of the model's loops, found more";
       return {};
     }
     for (auto [index, input] : llvm::enumerate(inputs))
@@ -34,7 +34,6 @@ public:
 private:
   Importer &n;
   const onnx::GraphProto &body;
-  int64_t nodes = 0;
 };
 } // namespace
 

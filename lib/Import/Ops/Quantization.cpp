@@ -182,6 +182,10 @@ static LogicalResult importDynamicQuantizeLinear(Importer &n) {
   low = n.binary<nn::MinOp>(low, n.splatLike(low, 0));
   Value scale = n.binary<nn::DivOp>(n.binary<nn::SubOp>(high, low),
                                     n.splatLike(low, 255));
+  // Of zeros alone any will do but 0, by which it divides.
+  scale = n.select(
+      n.compare(nn::ComparePredicate::eq, scale, n.splatLike(scale, 0)),
+      n.splatLike(scale, 1), scale);
   if (n.hasFailed())
     return failure();
   Value zero = saturate(

@@ -144,6 +144,13 @@ static Function findFunction(Importer &n, StringRef name,
     return first;
   };
   std::string lower = name.lower();
+  // ONNX has no numbers for these two where the node has none.
+  if ((lower == "affine" || lower == "scaledtanh") &&
+      (alphas.empty() || betas.empty())) {
+    n.error() << "expected 'activation_alpha' and 'activation_beta' for '"
+              << name << "', found none";
+    return nullptr;
+  }
   if (lower == "sigmoid")
     return [](Importer &n, Value x) { return n.unary<nn::SigmoidOp>(x); };
   if (lower == "tanh")

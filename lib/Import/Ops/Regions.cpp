@@ -59,6 +59,8 @@ static LogicalResult importRoiAlign(Importer &n) {
   int64_t count =
       Importer::rank(regions) == 2 ? Importer::shape(regions)[0] : 0;
   if (shape.size() != 4 || llvm::is_contained(shape, 0) ||
+      !Importer::isFloat(x) || !Importer::isFloat(regions) ||
+      Importer::isFloat(picture) || Importer::element(picture).isInteger(1) ||
       Importer::shape(regions) != ArrayRef<int64_t>({count, 4}) ||
       Importer::shape(picture) != ArrayRef<int64_t>(count) || high < 1 ||
       wide < 1 || high > kMost || wide > kMost)

@@ -49,7 +49,8 @@ struct Bits {
 
 Type accel::getNarrowStorage(ImplicitLocOpBuilder &b, Type element) {
   // bf16, too, is converted with integers: not every CPU has instructions.
-  // A number of less than eight bits takes a byte, as `getElementBytes` counts it.
+  // A number of less than eight bits takes a byte, as `getElementBytes` counts
+  // it.
   return element.isF16()
              ? element
              : b.getIntegerType(getNumberFormat(element).bytes() * 8);
@@ -87,9 +88,8 @@ Value accel::emitWiden(ImplicitLocOpBuilder &b, Value stored, Type element) {
                      wide);
   Value signedWide = bits.orOf(wide, sign);
   if (format.top == rt::NumberFormat::Top::MinusZero)
-    signedWide =
-        bits.select(bits.isEqual(code, uint32_t(format.nan())),
-                    bits.number(0x7FC00000), signedWide);
+    signedWide = bits.select(bits.isEqual(code, uint32_t(format.nan())),
+                             bits.number(0x7FC00000), signedWide);
   return bits.toFloat(signedWide);
 }
 

@@ -4,8 +4,8 @@
 //
 // f8E4M3FN and f8E5M2: Micikevicius et al., FP8 Formats for Deep Learning,
 // arXiv:2209.05433. f8E8M0FNU, f6 and f4: OCP Microscaling Formats (MX)
-// Specification 1.0. FNUZ: Noune et al., 8-bit Numerical Formats for Deep Neural
-// Networks, arXiv:2206.02915.
+// Specification 1.0. FNUZ: Noune et al., 8-bit Numerical Formats for Deep
+// Neural Networks, arXiv:2206.02915.
 
 #ifndef ACCEL_RT_NUMBERFORMAT_H
 #define ACCEL_RT_NUMBERFORMAT_H
@@ -89,9 +89,9 @@ inline constexpr NumberFormat kF64{"f64", 11, 52, 1023,
     kF4E2M1FN{"f4E2M1FN", 2, 1, 1, NumberFormat::Top::Nothing};
 
 inline constexpr const NumberFormat *kNumberFormats[] = {
-    &kF64,        &kF32,       &kBF16,     &kF16,
-    &kF8E4M3FN,   &kF8E5M2,    &kF8E8M0FNU, &kF8E4M3FNUZ,
-    &kF8E5M2FNUZ, &kF6E2M3FN,  &kF6E3M2FN,  &kF4E2M1FN};
+    &kF64,        &kF32,      &kBF16,      &kF16,
+    &kF8E4M3FN,   &kF8E5M2,   &kF8E8M0FNU, &kF8E4M3FNUZ,
+    &kF8E5M2FNUZ, &kF6E2M3FN, &kF6E3M2FN,  &kF4E2M1FN};
 
 /// What happens to what is beyond the largest finite number, infinities too.
 /// Overflow makes it infinity, or NaN where there is no infinity, or the
@@ -202,7 +202,8 @@ inline double roundToNumber(const NumberFormat &format, double value,
 }
 
 //===----------------------------------------------------------------------===//
-// Between f32 and narrower formats with two zeros, by the bits, as loops want it
+// Between f32 and narrower formats with two zeros, by the bits, as loops want
+// it
 //===----------------------------------------------------------------------===//
 
 template <const NumberFormat &F> inline float widenNumber(uint32_t code) {

@@ -43,8 +43,8 @@ int dtypeBits(DType dtype);
 /// The type of an MLIR name; nullopt if there is none.
 std::optional<DType> dtypeFromName(const std::string &name);
 /// The name that safetensors files use: "F32", "I64", "BOOL". Numbers of less
-/// than a byte have names of our own: in such files several share a byte ("F4"),
-/// and nothing but sections of executables is written with ours.
+/// than a byte have names of our own: in such files several share a byte
+/// ("F4"), and nothing but sections of executables is written with ours.
 const char *dtypeSafetensorsName(DType dtype);
 /// The type of such a name in a file of others; nullopt if there is none.
 std::optional<DType> dtypeFromSafetensors(const std::string &name);

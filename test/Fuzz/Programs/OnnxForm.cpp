@@ -555,6 +555,7 @@ Writer::Name Writer::write(Operation &any) {
       .Case<nn::ReluOp>(elementwise("Relu"))
       .Case<nn::SinOp>(elementwise("Sin"))
       .Case<nn::CosOp>(elementwise("Cos"))
+      .Case<nn::AtanOp>(elementwise("Atan"))
       .Case<nn::FloorOp>(elementwise("Floor"))
       .Case<nn::RoundOp>(elementwise("Round"))
       .Default([](Operation *) { return Name(); });

@@ -14,7 +14,7 @@ static Value apply(Model &m, Value x) {
   case 0:
     return b.make<nn::SinOp>(x);
   case 1:
-    return b.make<nn::CosOp>(x);
+    return b.make<nn::CosOp>(b.make<nn::AtanOp>(x));
   case 2:
     return b.make<nn::SqrtOp>(positive);
   case 3:

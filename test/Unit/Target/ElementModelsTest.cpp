@@ -122,6 +122,7 @@ TEST_F(ElementModels, UnsignedIntegersOf64Bits) {
     check(std::string("nn.reduce ") + kind + " %0 dims [0]", {{"4xui64", left}},
           "ui64");
   check("nn.top_k %0 k 2", {{"1x4xui64", left}}, "1x2xi64");
+  check("nn.abs %0", {{"4xui64", left}}, "4xui64");
 }
 
 TEST_F(ElementModels, SumsOfWhatComesBefore) {
