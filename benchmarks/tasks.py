@@ -1,8 +1,8 @@
 """Trainings of a minute to their end, on real data, by acc on one rank and on several and by PyTorch, of the
-same weights and batches in the same order: what comes out on data that was not trained on, and whether
-layouts agree. A convolutional network (batch norms trained) and a ViT on scikit-learn's handwritten digits,
-a model of characters and a tagger of capitals (LSTM) on this project's documentation, and low-rank adapters
-of a small Llama, whose other weights keep their bits.
+same weights and batches in the same order, at a rate that falls to 0: what comes out on data that was not
+trained on, and whether layouts agree. A convolutional network (batch norms trained) and a ViT on
+scikit-learn's handwritten digits, a model of characters and a tagger of capitals (LSTM) on this project's
+documentation, and low-rank adapters of a small Llama, whose other weights keep their bits.
 
     .venv-bench/bin/python benchmarks/tasks.py --task convnet
 """
@@ -209,12 +209,15 @@ def batches(data, steps, batch):
 def by_torch(model, data, loss, steps, batch, rate):
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=rate,
                                   weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda step: 0.5 * (1 + math.cos(math.pi * step / steps)))
     losses = []
     for x, y in batches(data, steps, batch):
         optimizer.zero_grad()
         value = loss(model(torch.from_numpy(x)), torch.from_numpy(y))
         value.backward()
         optimizer.step()
+        schedule.step()
         losses.append(value.item())
     return losses
 
@@ -227,7 +230,8 @@ def by_acc(model, data, loss, steps, batch, rate, ranks, folder):
     words = ["--mesh", f"dp={ranks}"] if ranks > 1 else []
     subprocess.run([ROOT / "build/bin/acc-opt", folder / "model.onnx", "--train", "--loss=loss",
                     "--entries=step", "--optimizer=adamw", "--set", f"optimizer.lr={rate}", "--set",
-                    "optimizer.weight_decay=0.01", *words, "-o", folder / "m.accx"], check=True)
+                    "optimizer.weight_decay=0.01", "--set", "scheduler.type=cosine", "--set",
+                    f"scheduler.total_steps={steps}", *words, "-o", folder / "m.accx"], check=True)
     losses = []
     with acc.load(folder / "m.accx") as run:
         name = next(key for key in run.inputs if key != "labels")

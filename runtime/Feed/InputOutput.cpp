@@ -29,17 +29,20 @@ const TensorRange *findTensor(const std::vector<OpenTensor> &tensors,
 }
 
 /// The files input_K.pb of a folder, by their numbers.
-std::map<size_t, std::string> numberedFiles(const std::string &folder) {
-  std::map<size_t, std::string> files;
-  std::error_code none; // a folder that cannot be listed has none
-  for (const auto &entry : std::filesystem::directory_iterator(folder, none)) {
-    std::string name = entry.path().filename();
+Status findNumberedFiles(const std::string &folder,
+                         std::map<size_t, std::string> &files) {
+  std::error_code error;
+  std::filesystem::directory_iterator next(folder, error), end;
+  for (; !error && next != end; next.increment(error)) {
+    std::string name = next->path().filename();
     size_t number = 0;
     if (std::sscanf(name.c_str(), "input_%zu.pb", &number) == 1 &&
         name == "input_" + std::to_string(number) + ".pb")
-      files.emplace(number, entry.path());
+      files.emplace(number, next->path());
   }
-  return files;
+  return error ? Status::error("cannot read the folder of inputs " +
+                               inQuotes(folder) + ": " + error.message())
+               : Status();
 }
 
 /// A mask of rows all of which count.
@@ -87,7 +90,10 @@ Status Inputs::open(const Executable &executable,
   std::unordered_map<std::string_view, size_t> numbers;
   for (size_t i = 0; i < all.size(); ++i)
     numbers.emplace(all[i].name, i);
-  for (auto &[number, path] : numberedFiles(folder)) {
+  std::map<size_t, std::string> numberedFiles;
+  if (!wanted.empty() && !folder.empty())
+    ACCEL_RT_RETURN_IF_ERROR(findNumberedFiles(folder, numberedFiles));
+  for (auto &[number, path] : numberedFiles) {
     FileHandle file = openForReading(path), memory;
     if (!file)
       return Status::error("cannot open " + inQuotes(path) + ": " +

@@ -3,6 +3,7 @@
 
 #include "lib/Import/OpTable.h"
 #include "lib/Import/Subgraphs.h"
+#include "lib/Import/Tensors.h"
 
 using namespace mlir;
 using namespace accel;
@@ -74,6 +75,22 @@ static bool holds(Importer &n, Value condition) {
   return *known.getValues<bool>().begin();
 }
 
+/// No slices of what an output is declared to be, where nothing is known but
+/// that; an error where it is not declared.
+static Value makeEmpty(Importer &n, const onnx::ValueInfoProto &output) {
+  const auto &type = output.type().tensor_type();
+  Type element = elementType(type.elem_type(), n.loc.getContext());
+  SmallVector<int64_t> shape{0};
+  for (const auto &dim : type.shape().dim())
+    shape.push_back(dim.has_dim_value() ? dim.dim_value() : -1);
+  if (element && type.has_shape() && isAddressable(shape) &&
+      llvm::all_of(shape, [](int64_t size) { return size >= 0; }))
+    return n.splat(shape, computeType(element, n.graph.options.f64), 0);
+  n.error() << "expected an iteration, or a declared type of output '"
+            << output.name() << "' of the body, of which there is none";
+  return nullptr;
+}
+
 /// Operands: how often at most, whether at all, the values carried along.
 /// Results: those behind the last iteration, and what all of them give.
 static LogicalResult importLoop(Importer &n) {
@@ -118,11 +135,10 @@ static LogicalResult importLoop(Importer &n) {
   for (int64_t index = 0; index < scanned; ++index) {
     if (!n.wantsResult(carried + index))
       continue;
-    if (slices[index].empty())
-      return n.error() << "expected one iteration or more, found none, of "
-                          "which result #"
-                       << carried + index << " would be";
-    n.setResult(carried + index, n.concat(slices[index], 0));
+    const onnx::ValueInfoProto &output = body->output(int(1 + carried + index));
+    n.setResult(carried + index, slices[index].empty()
+                                     ? makeEmpty(n, output)
+                                     : n.concat(slices[index], 0));
   }
   return n.finish();
 }
