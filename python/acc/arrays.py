@@ -11,7 +11,7 @@ NAMES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
          "float8_e8m0fnu", "float4_e2m1fn", "float8_e4m3fnuz", "float8_e5m2fnuz", "float6_e2m3fn",
          "float6_e3m2fn", "int4", "int2", "uint4", "uint2")
 BITS = {"bfloat16": "uint16", "int4": "int8", "int2": "int8", "uint4": "uint8", "uint2": "uint8",
-        **{name: "uint8" for name in NAMES if name.startswith(("float8", "float6", "float4"))}}
+        **{name: "uint8" for name in NAMES if name.startswith(("float8_", "float6_", "float4_"))}}
 
 
 class Slot:
