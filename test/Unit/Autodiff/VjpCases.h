@@ -72,6 +72,7 @@ inline const VjpCase kVjpCases[] = {
     UNARY("relu"),
     UNARY("sin"),
     UNARY("cos"),
+    UNARY("atan"),
     UNARY("floor"),
     UNARY("round"),
     UNARY("floor_power2"),
