@@ -63,7 +63,7 @@ class Layer(nn.Module):
 
 
 class ViT(nn.Module):
-    def __init__(self, width=64, depth=4, heads=4):
+    def __init__(self, width=64, depth=3, heads=4):
         super().__init__()
         self.patches = nn.Conv2d(1, width, 2, 2)
         self.places = nn.Parameter(0.02 * torch.randn(1, 16, width))
@@ -181,7 +181,7 @@ def of_characters(logits, labels):
 
 TASKS = {  # model, data, loss, steps, batch, rate
     "convnet": (ConvNet, digits, F.cross_entropy, 600, 64, 2e-3),
-    "vit": (ViT, digits, F.cross_entropy, 3000, 64, 1e-3),
+    "vit": (ViT, digits, F.cross_entropy, 3000, 64, 2e-3),
     "characters": (lambda: Characters(len(text()[1])), characters, of_characters, 600, 32, 1e-3),
     "tagger": (lambda: Tagger(len(text()[1])), capitals, of_characters, 300, 32, 3e-3),
     "lora": (lambda: Llama(len(text()[1])), characters, of_characters, 300, 32, 3e-3),
