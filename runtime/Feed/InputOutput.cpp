@@ -41,7 +41,8 @@ Status findNumberedFiles(const std::string &folder,
       files.emplace(number, next->path());
   }
   return error ? Status::error("cannot read the folder of inputs " +
-                               inQuotes(folder) + ": " + error.message())
+                               inQuotes(folder) + ": " +
+                               systemError(error.value()))
                : Status();
 }
 
