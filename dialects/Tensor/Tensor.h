@@ -15,8 +15,7 @@
 
 namespace accel {
 
-/// What is known of a type of floats that tensors have: f64, f32, f16, bf16,
-/// f8E4M3FN or f8E5M2.
+/// What is known of a type of floats that tensors have, of kNumberFormats.
 const rt::NumberFormat &getNumberFormat(mlir::Type type);
 
 /// `value` rounded to the nearest of such a type, ties to even.

@@ -72,10 +72,8 @@ static Value countEach(Importer &n, Value indices, int64_t size) {
     }
     return n.ints(counted, Importer::shape(indices));
   }
-  Value numbers = n.create<nn::IotaOp>(
-      {}, n.named("dim", int64_t(0)),
-      RankedTensorType::get(size, n.graph.builder.getI64Type()));
-  return n.create<nn::GatherOp>({numbers, indices}, n.named("dim", int64_t(0)));
+  return n.create<nn::GatherOp>({n.iota(size), indices},
+                                n.named("dim", int64_t(0)));
 }
 
 Value accel::import::findPlaces(Importer &n, Value table, Value tuples,

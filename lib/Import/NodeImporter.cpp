@@ -311,6 +311,12 @@ Value NodeImporter::ints(ArrayRef<int64_t> values, ArrayRef<int64_t> shape) {
   return constant(DenseElementsAttr::get(type, values));
 }
 
+Value NodeImporter::iota(int64_t count) {
+  return create<nn::IotaOp>(
+      {}, named("dim", int64_t(0)),
+      RankedTensorType::get(count, graph.builder.getI64Type()));
+}
+
 Value NodeImporter::broadcast(Value value, ArrayRef<int64_t> shape) {
   if (!value || NodeImporter::shape(value) == shape)
     return value;

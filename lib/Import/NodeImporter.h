@@ -121,6 +121,8 @@ public:
   mlir::Value splatLike(mlir::Value like, double value);
   mlir::Value ints(llvm::ArrayRef<int64_t> values,
                    llvm::ArrayRef<int64_t> shape);
+  /// 0, 1, … as i64 [count].
+  mlir::Value iota(int64_t count);
   /// Another value that is the same, of which something else may be known.
   mlir::Value copy(mlir::Value value);
   mlir::Value broadcast(mlir::Value value, llvm::ArrayRef<int64_t> shape);

@@ -7,12 +7,6 @@ using namespace accel;
 using namespace accel::import;
 using P = nn::ComparePredicate;
 
-Value import::countUp(NodeImporter &n, int64_t count) {
-  return n.create<nn::IotaOp>(
-      {}, n.named("dim", int64_t(0)),
-      RankedTensorType::get(count, n.graph.builder.getI64Type()));
-}
-
 Value import::tableOf(NodeImporter &n, Value picture) {
   if (n.hasFailed())
     return nullptr;

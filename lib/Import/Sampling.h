@@ -30,9 +30,6 @@ mlir::Value sample(NodeImporter &n, mlir::Value table, mlir::Value picture,
 /// A picture [N, C, S…] as the rows of `sample`.
 mlir::Value tableOf(NodeImporter &n, mlir::Value picture);
 
-/// 0, 1, … as i64 [count].
-mlir::Value countUp(NodeImporter &n, int64_t count);
-
 } // namespace accel::import
 
 #endif // ACCEL_LIB_IMPORT_SAMPLING_H

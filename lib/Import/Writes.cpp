@@ -25,19 +25,13 @@ static Value addOnes(Importer &n, Value value, int64_t at, int64_t count) {
   return n.reshape(value, shape);
 }
 
-static Value countUp(Importer &n, int64_t size) {
-  return n.create<nn::IotaOp>(
-      {}, n.named("dim", int64_t(0)),
-      RankedTensorType::get(size, n.graph.builder.getI64Type()));
-}
-
 /// [c…, p, m]: whether update m goes to place p.
 static Value findHits(Importer &n, const Writes &writes) {
   int64_t batches = countBatches(writes);
   int64_t size = Importer::shape(writes.table)[batches];
   Value hits =
       n.compare(nn::ComparePredicate::eq, addOnes(n, writes.places, batches, 1),
-                addOnes(n, countUp(n, size), 1, 1));
+                addOnes(n, n.iota(size), 1, 1));
   return writes.chosen
              ? n.binary<nn::AndOp>(hits, addOnes(n, writes.chosen, batches, 1))
              : hits;
@@ -131,7 +125,7 @@ Value accel::import::writeLast(Importer &n, const Writes &writes) {
     return writeChosen(n, writes);
   // Which update wins a place, -1 where nobody wrote: that is the last one, and
   // is not looked at.
-  Value numbers = countUp(n, Importer::shape(writes.updates)[batches]);
+  Value numbers = n.iota(Importer::shape(writes.updates)[batches]);
   Value winner =
       n.reduce(nn::ReductionKind::max,
                n.select(findHits(n, writes), numbers, n.splatLike(numbers, -1)),

@@ -1,13 +1,11 @@
 """Low-rank adapters (Hu et al., arXiv:2106.09685) beside PyTorch in float64: what is not trained keeps its
 bits and has no gradient and no moments, in every layout; with a base in float32, in bfloat16, and in 8 bits
 with a scale for each row; and merged after training. Needs the tools, whose folder ACC_BIN names."""
-import json
 import re
 import unittest
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
 
 import acc_export
 from training import WITHOUT_TOOLS, TrainCase
@@ -83,13 +81,8 @@ def by_torch(module):
 @unittest.skipIf(WITHOUT_TOOLS, WITHOUT_TOOLS)
 class Adapters(TrainCase):
     def train(self, *flags):
-        program, saved = self.folder / "m.accx", self.folder / "w.safetensors"
-        self.tool("acc-opt", self.folder / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
-                  "--optimizer", "adamw", "--set", f"optimizer.lr={RATE}", "--set",
-                  "optimizer.weight_decay=0.25", "--entries=step", *flags, "-o", program)
-        lines = self.tool("acc-run", program, "--steps", STEPS, "--inputs", self.folder / "inputs",
-                          "--json", "--save-weights", saved).splitlines()
-        return [float(json.loads(line)["loss"]) for line in lines if '"loss"' in line]
+        return self.train_steps(STEPS, "--optimizer", "adamw", "--set", f"optimizer.lr={RATE}", "--set",
+                                "optimizer.weight_decay=0.25", *flags)
 
     def test_adapters(self):
         for kind in ("f32", "bf16", "int8"):
@@ -102,9 +95,8 @@ class Adapters(TrainCase):
             expected = by_torch(reference)
             for layout in LAYOUTS if kind == "f32" else LAYOUTS[:3]:
                 with self.subTest(kind=kind, layout=layout):
-                    torch.testing.assert_close(self.train(*layout.split()), expected, rtol=1e-6,
-                                               atol=1e-8)
-                    weights = load_file(self.folder / "w.safetensors")
+                    losses, weights = self.train(*layout.split())
+                    torch.testing.assert_close(losses, expected, rtol=1e-6, atol=1e-8)
                     # Buffers are constants of the program.
                     self.assertEqual(weights.keys(), dict(reference.named_parameters()).keys())
                     for name, value in reference.named_parameters():

@@ -1,11 +1,9 @@
 """LSTM, GRU and RNN beside PyTorch in float64: losses and weights after some steps, in layouts, as
 acc-export and both of torch.onnx's exporters write them. Needs the tools, whose folder ACC_BIN names."""
-import json
 import unittest
 
 import numpy as np
 import torch
-from safetensors.torch import load_file
 
 from common import Refused
 from training import WITHOUT_TOOLS, TrainCase
@@ -55,15 +53,7 @@ def by_torch(module):
 @unittest.skipIf(WITHOUT_TOOLS, WITHOUT_TOOLS)
 class Recurrent(TrainCase):
     def train(self, *flags):
-        folder = self.folder
-        program, saved = folder / "m.accx", folder / "w.safetensors"
-        self.tool("acc-opt", folder / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
-                  "--optimizer", "sgd", "--set", f"optimizer.lr={RATE}", "--entries=step", *flags,
-                  "-o", program)
-        lines = self.tool("acc-run", program, "--steps", STEPS, "--inputs", folder / "inputs",
-                          "--json", "--save-weights", saved).splitlines()
-        return [float(json.loads(line)["loss"]) for line in lines if '"loss"' in line], load_file(
-            saved)
+        return self.train_steps(STEPS, "--optimizer", "sgd", "--set", f"optimizer.lr={RATE}", *flags)
 
     def write_inputs(self):
         (self.folder / "inputs").mkdir(exist_ok=True)

@@ -71,6 +71,17 @@ class TrainCase(ExportCase):
         return [float(json.loads(line)["loss"]) for line in lines if '"loss"' in line], load_file(
             saved)
 
+    def train_steps(self, steps, *flags):
+        """Losses and saved weights of steps on the sample in the folder, in float64, compiled with
+        `flags`, which name the optimizer."""
+        program, saved = self.folder / "m.accx", self.folder / "w.safetensors"
+        self.tool("acc-opt", self.folder / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
+                  "--entries=step", *flags, "-o", program)
+        lines = self.tool("acc-run", program, "--steps", steps, "--inputs", self.folder / "inputs",
+                          "--json", "--save-weights", saved).splitlines()
+        return [float(json.loads(line)["loss"]) for line in lines if '"loss"' in line], load_file(
+            saved)
+
     def assert_trained(self, make, words=""):
         """The module that `make` makes is trained as PyTorch does; or, with `words`, it is
         refused by acc-export or acc in these."""

@@ -3,7 +3,6 @@
 #include "lib/Import/Heads.h"
 #include "lib/Import/Kinks.h"
 #include "lib/Import/OpTable.h"
-#include "lib/Import/Sampling.h"
 #include "lib/Import/Tensors.h"
 
 #include <cmath>
@@ -66,11 +65,11 @@ struct Places {
 };
 static Places findPlaces(Importer &n, const Attention &attention) {
   int64_t rows = Importer::shape(attention.query)[2];
-  Value row = n.reshape(countUp(n, rows), {rows, 1});
+  Value row = n.reshape(n.iota(rows), {rows, 1});
   Value before = n.splat({}, n.graph.builder.getI64Type(), attention.past);
   if (Value ends = attention.lengths)
     before = n.binary<nn::SubOp>(ends, n.splatLike(ends, rows));
-  return {countUp(n, attention.keys()), n.binary<nn::AddOp>(row, before)};
+  return {n.iota(attention.keys()), n.binary<nn::AddOp>(row, before)};
 }
 
 /// Which keys the window lets a query see, or null if that is all.
@@ -80,6 +79,9 @@ static Value makeWindow(Importer &n, const Attention &attention,
   auto bound = [&](int64_t width, P predicate, int64_t sign) {
     if (width < 0)
       return;
+    // Farther than any key there may be numbers that f64 does not have.
+    width = std::min(width, attention.past + attention.keys() +
+                                Importer::shape(attention.query)[2]);
     Value last = n.binary<nn::AddOp>(
         places.queries, n.splatLike(places.queries, double(sign * width)));
     Value sees = n.compare(predicate, places.keys, last);

@@ -154,7 +154,7 @@ static LogicalResult importGridSample(Importer &n) {
     taps.push_back(
         findTaps(n, at, mode, Line{shape[2 + dim], alignsCorners, *padding}));
   }
-  Value sum = sample(n, tableOf(n, x), countUp(n, batch), taps);
+  Value sum = sample(n, tableOf(n, x), n.iota(batch), taps);
   SmallVector<int64_t> result{batch, channels};
   llvm::append_range(result, ArrayRef(out).drop_front().drop_back());
   return n.finish(n.reshape(n.transpose(sum, {0, 2, 1}), result));
@@ -186,7 +186,7 @@ static LogicalResult importAffineGrid(Importer &n) {
   SmallVector<Value> columns;
   for (int64_t dim = dims - 1; dim >= 0; --dim) {
     double count = double(space[dim]);
-    Value line = n.cast(countUp(n, space[dim]), element);
+    Value line = n.cast(n.iota(space[dim]), element);
     double step = alignsCorners ? (count > 1 ? 2 / (count - 1) : 0) : 2 / count,
            start = alignsCorners ? (count > 1 ? -1 : 0) : 1 / count - 1;
     SmallVector<int64_t> along(dims + 1, 1);

@@ -49,10 +49,7 @@ static Value hardmax(NodeImporter &n, Value x, int64_t dim) {
   if (!lines)
     return nullptr;
   Value place = n.create<nn::TopKOp>({lines}, {n.named("k", int64_t(1))});
-  Value places = n.create<nn::IotaOp>(
-      {}, n.named("dim", int64_t(0)),
-      RankedTensorType::get(NodeImporter::shape(lines).back(),
-                            n.graph.builder.getI64Type()));
+  Value places = n.iota(NodeImporter::shape(lines).back());
   Value isThere = n.compare(nn::ComparePredicate::eq, place, places);
   return n.transpose(n.cast(isThere, NodeImporter::element(x)), last);
 }

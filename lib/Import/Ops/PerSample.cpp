@@ -2,7 +2,6 @@
 // an index of its own.
 
 #include "lib/Import/OpTable.h"
-#include "lib/Import/Sampling.h"
 
 using namespace mlir;
 using namespace accel;
@@ -28,7 +27,7 @@ static Value pick(Importer &n, Value x, int64_t batchAxis, int64_t axis,
   for (auto [to, dim] : llvm::enumerate(order))
     back[dim] = to;
   Value first = n.binary<nn::MulOp>(
-      n.reshape(countUp(n, batch), {batch, 1}),
+      n.reshape(n.iota(batch), {batch, 1}),
       n.splat({}, n.graph.builder.getI64Type(), double(size)));
   Value table = n.reshape(n.transpose(x, order), rows);
   Value read = n.create<nn::GatherOp>(
@@ -67,7 +66,7 @@ static LogicalResult importTensorScatter(Importer &n) {
     return n.error() << "expected a place for each of " << batch
                      << " samples, found " << starts.getType();
   Value behind =
-      n.binary<nn::SubOp>(n.reshape(countUp(n, size), {1, size}),
+      n.binary<nn::SubOp>(n.reshape(n.iota(size), {1, size}),
                           n.reshape(n.cast(starts, index), {batch, 1}));
   if (mode == "circular")
     behind = n.binary<nn::ModOp>(behind, n.splatLike(behind, size));
@@ -100,7 +99,7 @@ static LogicalResult importReverseSequence(Importer &n) {
                      << " samples, found " << n.operand(1).getType();
   Value lengths =
       n.reshape(n.cast(n.operand(1), n.graph.builder.getI64Type()), {batch, 1});
-  Value place = n.reshape(countUp(n, size), {1, size});
+  Value place = n.reshape(n.iota(size), {1, size});
   Value last = n.binary<nn::SubOp>(lengths, n.splatLike(lengths, 1));
   Value turned = n.select(n.compare(P::lt, place, lengths),
                           n.binary<nn::SubOp>(last, place), place);

@@ -43,8 +43,8 @@ struct States {
   Value hidden, cell;
 };
 
-/// One step: from the states, of the input's product [B, gates · H], biases
-/// included as `foldsStateBias` says.
+/// One step: from the states, of the input's product [B, gates · H] with the
+/// input's bias, and the state's where the step does not add it itself.
 using Step = States (*)(Importer &n, const Cell &cell, Value product,
                         States states);
 } // namespace

@@ -79,7 +79,7 @@ static LogicalResult importRoiAlign(Importer &n) {
     if (!isShifted)
       size = n.binary<nn::MaxOp>(size, n.splatLike(size, 1));
     Type element = Importer::element(regions);
-    Value line = n.cast(countUp(n, bins * ratio), element);
+    Value line = n.cast(n.iota(bins * ratio), element);
     line = n.scale(n.binary<nn::AddOp>(line, n.splatLike(line, 0.5)),
                    1.0 / double(bins * ratio));
     return n.binary<nn::AddOp>(
@@ -152,7 +152,7 @@ static LogicalResult importDeformConv(Importer &n) {
   for (int64_t dim = 0; dim < 2; ++dim) {
     Type element = Importer::element(offset);
     auto line = [&](int64_t count, int64_t step, int64_t low, bool isRow) {
-      Value at = n.scale(n.cast(countUp(n, count), element), double(step));
+      Value at = n.scale(n.cast(n.iota(count), element), double(step));
       at = n.binary<nn::SubOp>(at, n.splatLike(at, double(low)));
       return n.reshape(at, isRow ? ArrayRef<int64_t>{count, 1}
                                  : ArrayRef<int64_t>{1, count});
@@ -177,8 +177,7 @@ static LogicalResult importDeformConv(Importer &n) {
   }
   int64_t own = channels / moved;
   Value table = tableOf(n, n.reshape(x, {all, own, space[0], space[1]}));
-  Value read =
-      sample(n, table, countUp(n, all), dims); // [N · groups, K · O, C]
+  Value read = sample(n, table, n.iota(all), dims); // [N · groups, K · O, C]
   if (mask)
     read = n.binary<nn::MulOp>(read, n.reshape(mask, {all, taps * places, 1}));
   read = n.transpose(n.reshape(read, {batch, moved, taps, places, own}),
