@@ -103,6 +103,11 @@ def contents(folder):
     return found
 
 
+def newest_step(folder):
+    """The step of the newest checkpoint; 0 without one."""
+    return max((int(path.name[5:]) for path in folder.glob("step-*")), default=0)
+
+
 def check_contents(layout, folder, what):
     """Every checkpoint is the unbroken run's, byte by byte; returns the newest step."""
     found = contents(folder)
@@ -140,6 +145,11 @@ class Run:
         self.ranks = []
         while len(self.ranks) < layout.ranks and self.process.poll() is None:
             self.ranks = children(self.process)
+
+    def wait_for_checkpoint(self, folder, step):
+        """Returns once a checkpoint of `step` or a later one is there, or the run has ended."""
+        while newest_step(folder) < step and self.process.poll() is None:
+            time.sleep(0.0005)
 
     def end(self, limit=5):
         """Exit code, stderr and seconds; nothing may be left."""
@@ -181,8 +191,12 @@ def kill_ranks(options, layouts):
         folder = options.work / "killed"
         shutil.rmtree(folder, ignore_errors=True)
         what = f"kill {kills + 1} ({layout.name}, rank {rank}, then {other.name})"
-        moment = draw.uniform(0, layout.seconds)
+        # Three has no common divisor with ten steps: any ten attempts in a row begin at ten steps,
+        # on a machine of any speed.
+        after = 3 * attempts % STEPS
+        moment = draw.uniform(0, layout.seconds / (STEPS if after else 2))
         victim = Run(layout, "--checkpoint", folder, "--save-every", every)
+        victim.wait_for_checkpoint(folder, after)
         time.sleep(moment)
         if len(victim.ranks) == layout.ranks and victim.process.poll() is None:
             with contextlib.suppress(ProcessLookupError):  # it may just have ended
@@ -234,8 +248,7 @@ def kill_launcher(options, layouts):
     for kind in ["SIGINT", "SIGTERM", "group", "SIGKILL"] * 3:
         shutil.rmtree(folder, ignore_errors=True)
         victim = Run(layout, "--checkpoint", folder, "--save-every", 1)
-        while not (folder / "step-00000001").exists() and victim.process.poll() is None:
-            time.sleep(0.0005)
+        victim.wait_for_checkpoint(folder, 1)
         time.sleep(draw.uniform(0, layout.seconds / 4))
         if kind == "group":  # as a terminal does
             with contextlib.suppress(ProcessLookupError):
@@ -247,7 +260,7 @@ def kill_launcher(options, layouts):
             continue
         if kind == "SIGKILL":
             # The temporary of a save may be left: the next run removes it.
-            newest = max(int(p.name[5:]) for p in folder.glob("step-*"))
+            newest = newest_step(folder)
         else:
             newest = check_contents(layout, folder, kind)
             expected = f"; the last checkpoint is '{folder}/step-{newest:08}'"
