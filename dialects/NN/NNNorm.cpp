@@ -49,18 +49,21 @@ LogicalResult BatchNormOp::inferReturnTypes(MLIRContext *context,
                                             BatchNormOp::Adaptor adaptor,
                                             SmallVectorImpl<Type> &types) {
   auto input = cast<RankedTensorType>(adaptor.getInput().getType());
-  if (input.getRank() < 2)
-    return emitOptionalError(loc, "expected an operand [N, C, S...], found ",
-                             input);
+  int64_t dim = adaptor.getDim();
+  if (dim < 1 || dim >= input.getRank())
+    return emitOptionalError(
+        loc, "expected channels in a dimension behind the first, found 'dim' ",
+        dim, " of ", input);
   double momentum = adaptor.getMomentum().convertToDouble();
   if (!(momentum >= 0 && momentum <= 1))
     return emitOptionalError(loc, "expected 'momentum' in [0, 1], found ",
                              momentum);
   for (Value running : {adaptor.getMean(), adaptor.getVariance()}) {
     auto type = cast<RankedTensorType>(running.getType());
-    if (type.getShape() != input.getShape().slice(1, 1))
+    if (type.getShape() != input.getShape().slice(dim, 1))
       return emitOptionalError(loc, "expected running statistics of ",
-                               input.getDimSize(1), " channels, found ", type);
+                               input.getDimSize(dim), " channels, found ",
+                               type);
   }
   types.push_back(
       RankedTensorType::get(input.getShape(), input.getElementType()));

@@ -29,7 +29,7 @@ def NN_LayerNormOp : NN_InferredOp<"layer_norm"> {
 def NN_BatchNormOp : NN_InferredOp<"batch_norm"> {
   let summary = "Normalises each channel by statistics of the batch, and keeps running ones";
   let description = [{
-    (x - mean) / sqrt(variance + epsilon) for each channel, dimension 1 (Ioffe and
+    (x - mean) / sqrt(variance + epsilon) for each channel, dimension `dim` (Ioffe and
     Szegedy, arXiv:1502.03167). In a step mean and (biased) variance are the
     batch's own, and the states `mean` and `variance` become
     (1 - momentum) · running + momentum · own, the variance that of a sample if
@@ -38,14 +38,14 @@ def NN_BatchNormOp : NN_InferredOp<"batch_norm"> {
     Lifetime: made by import of batch normalisation that is trained; becomes other
     ops in `nn-add-inference` and `nn-build-step`.
     ```mlir
-    %y = nn.batch_norm %x, %mean, %variance momentum 1.0e-01 epsilon 1.0e-05 unbiased : (tensor<8x3x4x4xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<8x3x4x4xf32>
+    %y = nn.batch_norm %x, %mean, %variance dim 1 momentum 1.0e-01 epsilon 1.0e-05 unbiased : (tensor<8x3x4x4xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<8x3x4x4xf32>
     ```
   }];
   let arguments = (ins NN_FloatTensor:$input, NN_FloatTensor:$mean,
-      NN_FloatTensor:$variance, F64Attr:$momentum, F64Attr:$epsilon,
+      NN_FloatTensor:$variance, I64Attr:$dim, F64Attr:$momentum, F64Attr:$epsilon,
       UnitAttr:$unbiased);
   let results = (outs NN_FloatTensor:$result);
-  let assemblyFormat = "$input `,` $mean `,` $variance `momentum` $momentum `epsilon` $epsilon (`unbiased` $unbiased^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `,` $mean `,` $variance `dim` $dim `momentum` $momentum `epsilon` $epsilon (`unbiased` $unbiased^)? attr-dict `:` functional-type(operands, results)";
 }
 
 #endif

@@ -139,9 +139,9 @@ def Plan_ConvOp : Plan_Command<"conv", (ins
     input [N, G, C, S…], the weight [G, O, C, K…] and the output [N, G, O, P…].
     `forward` reads the first two and writes the third; `input_grad` reads the
     output's gradient and the weight, `weight_grad` the input and the output's
-    gradient. Windows are gathered block by block into the scratch of each thread,
-    where they are operands of a matrix product: space has no gaps in a and c,
-    nor have the channels and places of the weight.
+    gradient. Positions, and places of the weight, lie evenly apart: channels come
+    first, as in the shapes, or last. Windows are gathered block by block into the
+    scratch of each thread, where they are operands of a matrix product.
   }];
   let hasVerifier = 1;
 }

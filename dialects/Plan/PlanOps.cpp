@@ -187,17 +187,19 @@ LogicalResult GroupedGemmGradOp::verify() {
   return verifyGroups(*this, getGroups(), a[0]);
 }
 
-/// Dimensions that are not one after another: `space` of them, the last ones.
-static bool hasGaps(ViewAttr view, size_t space) {
-  int64_t stride = 1;
+/// Whether what the last `space` dimensions number lies evenly apart.
+static bool isEven(ViewAttr view, size_t space) {
+  int64_t next = 0;
   for (size_t back = 1; back <= space; ++back) {
-    int64_t size = view.getShape()[view.getShape().size() - back];
-    if (size != 1 &&
-        view.getStrides()[view.getStrides().size() - back] != stride)
-      return true;
-    stride *= size;
+    size_t dim = view.getShape().size() - back;
+    int64_t size = view.getShape()[dim], stride = view.getStrides()[dim];
+    if (size == 1)
+      continue;
+    if (next != 0 && stride != next)
+      return false;
+    next = stride * size;
   }
-  return false;
+  return true;
 }
 
 LogicalResult ConvOp::verify() {
@@ -228,10 +230,9 @@ LogicalResult ConvOp::verify() {
       llvm::any_of(getLow(), isBelow(0)))
     return emitOpError() << "expected strides and dilations of at least 1 and "
                             "low paddings of at least 0";
-  if (hasGaps(input, space) || hasGaps(output, space) ||
-      hasGaps(weight, space + 1))
-    return emitOpError() << "expected space without gaps, and channels of the "
-                            "weight, found "
+  if (!isEven(input, space) || !isEven(output, space) || !isEven(weight, space))
+    return emitOpError() << "expected positions, and places of the weight, "
+                            "evenly apart, found "
                          << input << ", " << weight << " and " << output;
   return success();
 }

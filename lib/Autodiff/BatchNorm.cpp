@@ -52,8 +52,9 @@ void autodiff::normalizeByRunning(func::FuncOp entry) {
     NNBuilder build{builder, norm.getLoc()};
     RankedTensorType type = NNBuilder::typeOf(norm.getInput());
     Type wide = widen(type.getElementType());
-    SmallVector<int64_t> others{0};
-    llvm::append_range(others, llvm::seq<int64_t>(2, type.getRank()));
+    auto others = llvm::filter_to_vector(
+        llvm::seq<int64_t>(0, type.getRank()),
+        [&](int64_t dim) { return dim != int64_t(norm.getDim()); });
     auto spread = [&](Value channels) {
       return build.expand(channels, others, type.getShape());
     };
@@ -121,12 +122,15 @@ LogicalResult BatchNormalizer::findRows() {
     RankedTensorType type = NNBuilder::typeOf(norm.getInput());
     RowFinder::State state =
         finder.lookup(mapping.lookup(norm.getOperation())->getOperand(0));
-    if (!hasRows || state.kind != RowKind::Rows || state.dim == 1)
+    if (!hasRows || state.kind != RowKind::Rows ||
+        int64_t(state.dim) == int64_t(norm.getDim()))
       return norm.emitError()
              << "expected to see where " << type
              << " has the rows of the batch, of which " << scope.parts
              << " parts have statistics of their own, and that it is not in "
-                "the channels, dimension 1; compile with one micro-batch, or "
+                "the channels, dimension "
+             << norm.getDim()
+             << "; compile with one micro-batch, or "
                 "say where inputs have their rows (--batch-dim INPUT=K)";
     if (batch % scope.parts != 0)
       return norm.emitError() << "expected a batch that the " << scope.parts
@@ -158,7 +162,7 @@ LogicalResult BatchNormalizer::normalize(nn::BatchNormOp norm) {
   SmallVector<int64_t> split;
   int64_t parts = -1, channels = 0;
   for (auto [dim, size] : llvm::enumerate(type.getShape())) {
-    if (dim == 1)
+    if (dim == norm.getDim())
       channels = split.size();
     if (scope.parts == 1 || int64_t(dim) != rows.at(norm).dim) {
       split.push_back(size);
@@ -179,7 +183,7 @@ LogicalResult BatchNormalizer::normalize(nn::BatchNormOp norm) {
     all.push_back(dim);
     (dim > std::max(parts, channels) ? trailing : others).push_back(dim);
   }
-  int64_t statistics = scope.parts * type.getDimSize(1),
+  int64_t statistics = scope.parts * type.getDimSize(norm.getDim()),
           count = type.getNumElements() / std::max<int64_t>(statistics, 1);
   if (count < 2)
     return norm.emitError()

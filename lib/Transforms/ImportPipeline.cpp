@@ -26,6 +26,8 @@ void transforms::buildImportPipeline(OpPassManager &pm) {
   pm.addPass(createStackExpertsPass());
   // Only attention knows that heads share others.
   pm.addNestedPass<func::FuncOp>(createGroupHeadsPass());
+  // When nothing is taken together any more that exporters took apart.
+  pm.addNestedPass<func::FuncOp>(createPutChannelsLastPass());
   // Transposes that recognition left meet those that were there; masks of
   // different layers are one.
   pm.addNestedPass<func::FuncOp>(createCanonicalizerPass());

@@ -267,6 +267,42 @@ def GroupHeadsPass : Pass<"nn-group-heads", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::accel::nn::NNDialect"];
 }
 
+def PutChannelsLastPass
+    : Pass<"nn-put-channels-last", "::mlir::func::FuncOp"> {
+  let summary = "Computes with channels last between convolutions";
+  let description = [{
+    A convolution is a product of matrices whose rows are positions where all
+    channels of a position follow each other, [N, S…, C]: no window of one
+    element has to be gathered, larger ones are copied channels at a time, and
+    samples are one matrix. ONNX has channels first. Here tensors that are
+    computed from each other element by element, or by ops that know their
+    dimensions by number (batch norms, paddings, slices, concatenations, sums),
+    change together; transposes stand where others make or read them, and around
+    convolutions themselves, which stay what they are: lowering reads and writes
+    their operands through these without moving anything.
+
+    A group of tensors changes if its convolutions read and make more elements
+    than would be transposed, forward and backward. Those of groups (depthwise)
+    do not count: they are products of too few channels.
+
+    Runs before the last canonicalization of phase `nn`, so that differentiation
+    and sharding find one order.
+
+    ```mlir
+    %a = nn.conv %x, %v sizes [8, 8] strides [1, 1] dilations [1, 1] low [1, 1] : …
+    %r = nn.relu %a : tensor<2x16x8x8xf32>
+    %b = nn.conv %r, %w sizes [8, 8] strides [1, 1] dilations [1, 1] low [1, 1] : …
+    // becomes
+    %a = nn.conv %x, %v sizes [8, 8] strides [1, 1] dilations [1, 1] low [1, 1] : …
+    %l = nn.transpose %a [0, 2, 3, 1] : (tensor<2x16x8x8xf32>) -> tensor<2x8x8x16xf32>
+    %r = nn.relu %l : tensor<2x8x8x16xf32>
+    %f = nn.transpose %r [0, 3, 1, 2] : (tensor<2x8x8x16xf32>) -> tensor<2x16x8x8xf32>
+    %b = nn.conv %f, %w sizes [8, 8] strides [1, 1] dilations [1, 1] low [1, 1] : …
+    ```
+  }];
+  let dependentDialects = ["::accel::nn::NNDialect"];
+}
+
 def VerifyPhasePass : Pass<"nn-verify-phase", "::mlir::ModuleOp"> {
   let summary = "Checks what the phase nn promises";
   let description = [{

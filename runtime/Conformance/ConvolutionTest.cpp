@@ -87,26 +87,59 @@ public:
   std::vector<T> x, w, y;
 };
 
+/// A view whose elements follow each other with the dimensions in `order`, in
+/// which a space stands for all of its own.
 View viewOf(int64_t buffer, std::vector<int64_t> leading,
-            const std::vector<int64_t> &space, DType dtype) {
+            const std::vector<int64_t> &space, DType dtype,
+            const char *order = "012s") {
   leading.insert(leading.end(), space.begin(), space.end());
-  return contiguousView(buffer, leading, dtype);
+  View view = contiguousView(buffer, leading, dtype);
+  int64_t stride = 1;
+  auto place = [&](size_t dim) {
+    view.strides[dim] = stride;
+    stride *= leading[dim];
+  };
+  for (size_t at = 4; at-- > 0;)
+    if (order[at] != 's')
+      place(order[at] - '0');
+    else
+      for (size_t dim = leading.size(); dim-- > 3;)
+        place(dim);
+  return view;
 }
 
-ConvCommand describe(const Sizes &s, const char *kind, DType dtype) {
+/// With channels last the weight has the order that each kind can read, where
+/// it reads it.
+ConvCommand describe(const Sizes &s, const char *kind, DType dtype,
+                     bool channelsLast = false) {
   ConvCommand conv;
-  View x = viewOf(0, {s.batch, s.groups, s.channels}, s.in, dtype),
-       w = viewOf(1, {s.groups, s.outChannels, s.channels}, s.window, dtype),
-       y = viewOf(2, {s.batch, s.groups, s.outChannels}, s.out, dtype);
   conv.convolution = kind;
   bool isForward = conv.convolution == "forward",
        ofWeight = conv.convolution == "weight_grad";
+  const char *samples = channelsLast ? "0s12" : "012s",
+             *weight = !channelsLast || ofWeight ? "012s"
+                       : isForward               ? "01s2"
+                                                 : "0s12";
+  View x = viewOf(0, {s.batch, s.groups, s.channels}, s.in, dtype, samples),
+       w = viewOf(1, {s.groups, s.outChannels, s.channels}, s.window, dtype,
+                  weight),
+       y = viewOf(2, {s.batch, s.groups, s.outChannels}, s.out, dtype, samples);
   conv.a = isForward || ofWeight ? x : y;
   conv.b = ofWeight ? y : w;
   conv.c = isForward ? y : ofWeight ? w : x;
   conv.strides = s.strides, conv.dilations = s.dilations, conv.low = s.low;
   conv.scratch = contiguousView(3, {kRoom}, DType::I8);
   return conv;
+}
+
+/// Calls fn(number, place) for the elements of a view, in row-major order, and
+/// where they lie.
+template <class Fn> void forEachElement(const View &view, Fn &&fn) {
+  for (int64_t number = 0; number < count(view.shape); ++number) {
+    std::vector<int64_t> at = unravel(number, view.shape);
+    fn(number, std::inner_product(at.begin(), at.end(), view.strides.begin(),
+                                  int64_t(0)));
+  }
 }
 
 const Sizes kCases[] = {
@@ -128,34 +161,53 @@ const Sizes kCases[] = {
     {1, 1, 2, 3, {3}, {2}, {1}, {1}, {4}, {12}},
     // Blocks that do not divide what is cut.
     {2, 1, 10, 11, {7, 9}, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {7, 9}},
+    // One position, one channel, and elements between the windows.
+    {3, 2, 4, 6, {1, 1}, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {1, 1}},
+    {5, 1, 1, 1, {6, 5}, {2, 2}, {3, 2}, {1, 2}, {1, 1}, {2, 2}},
+    {3, 1, 5, 4, {7, 7}, {1, 1}, {2, 2}, {1, 1}, {0, 0}, {4, 4}},
 };
 
 TEST_P(DeviceConformance, Convolves) {
-  auto check = [&](auto zero, DType dtype, const Sizes &sizes,
-                   const Form &form) {
+  auto check = [&](auto zero, DType dtype, const Sizes &sizes, const Form &form,
+                   bool channelsLast) {
     using T = decltype(zero);
     Tensors<T> given(sizes);
-    Address x = place(given.x), w = place(given.w), y = place(given.y);
-    auto run = [&](const char *kind, Address a, Address b, char to) {
-      std::vector<T> expected = given.compute(to),
-                     unset(expected.size(), T(77));
-      Address c = place(unset);
-      ConvCommand conv = describe(sizes, kind, dtype);
+    auto run = [&](const char *kind, const std::vector<T> &a,
+                   const std::vector<T> &b, char to) {
+      ConvCommand conv = describe(sizes, kind, dtype, channelsLast);
       conv.form = form;
-      DeviceConformance::run(command(conv, "Conv"), {a, b, c, allocate(kRoom)});
-      EXPECT_EQ(fetch<T>(c, expected.size()), expected) << kind;
+      auto arrange = [](const std::vector<T> &values, const View &view) {
+        std::vector<T> laid(values.size());
+        forEachElement(view, [&](int64_t number, int64_t place) {
+          laid[place] = values[number];
+        });
+        return laid;
+      };
+      std::vector<T> expected = given.compute(to),
+                     unset(expected.size(), T(77)), found(expected.size());
+      Address c = place(unset);
+      DeviceConformance::run(command(conv, "Conv"),
+                             {place(arrange(a, conv.a)),
+                              place(arrange(b, conv.b)), c, allocate(kRoom)});
+      std::vector<T> laid = fetch<T>(c, expected.size());
+      forEachElement(conv.c, [&](int64_t number, int64_t place) {
+        found[number] = laid[place];
+      });
+      EXPECT_EQ(found, expected) << kind << " channels last " << channelsLast;
     };
-    run("forward", x, w, 'y');
-    run("input_grad", y, w, 'x');
-    run("weight_grad", x, y, 'w');
+    run("forward", given.x, given.w, 'y');
+    run("input_grad", given.y, given.w, 'x');
+    run("weight_grad", given.x, given.y, 'w');
   };
-  for (const Sizes &sizes : kCases)
-    for (const Form &form : {Form(), Form{{"columns", int64_t(7)},
-                                          {"channels", int64_t(3)},
-                                          {"out_channels", int64_t(4)}}}) {
-      check(float(), DType::F32, sizes, form);
-      check(double(), DType::F64, sizes, form);
-    }
+  for (bool channelsLast : {false, true})
+    for (const Sizes &sizes : kCases)
+      for (const Form &form : {Form(), Form{{"columns", int64_t(7)},
+                                            {"channels", int64_t(3)},
+                                            {"out_channels", int64_t(4)},
+                                            {"samples", int64_t(1)}}}) {
+        check(float(), DType::F32, sizes, form, channelsLast);
+        check(double(), DType::F64, sizes, form, channelsLast);
+      }
 }
 
 TEST_P(DeviceConformance, RefusesConvolutionsOfOtherShapes) {

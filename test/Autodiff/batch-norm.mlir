@@ -109,7 +109,7 @@ module attributes {accel.phase = "nn"} {
     %w1 = nn.reshape %w : (tensor<2xf64>) -> tensor<2x1xf64>
     %ws = nn.broadcast %w1 : (tensor<2x1xf64>) -> tensor<8x2x3xf64>
     %h = nn.mul %x, %ws : tensor<8x2x3xf64>
-    %n = nn.batch_norm %h, %mean, %var momentum 0.25 epsilon 1.0e-2 unbiased : (tensor<8x2x3xf64>, tensor<2xf64>, tensor<2xf64>) -> tensor<8x2x3xf64> loc("n")
+    %n = nn.batch_norm %h, %mean, %var dim 1 momentum 0.25 epsilon 1.0e-2 unbiased : (tensor<8x2x3xf64>, tensor<2xf64>, tensor<2xf64>) -> tensor<8x2x3xf64> loc("n")
     %e = nn.tanh %n : tensor<8x2x3xf64>
     %y = nn.reduce sum %e dims [0, 1, 2] : (tensor<8x2x3xf64>) -> tensor<f64>
     return %y : tensor<f64>
@@ -126,7 +126,7 @@ module attributes {accel.phase = "nn"} {
       -> (tensor<f64> {nn.output = "y"}) attributes {nn.entry} {
     %h = nn.mul %x, %w : tensor<8x2x3xf64>
     %t = nn.transpose %h [2, 1, 0] : (tensor<8x2x3xf64>) -> tensor<3x2x8xf64>
-    %n = nn.batch_norm %t, %mean, %var momentum 0.25 epsilon 1.0e-2 : (tensor<3x2x8xf64>, tensor<2xf64>, tensor<2xf64>) -> tensor<3x2x8xf64>
+    %n = nn.batch_norm %t, %mean, %var dim 1 momentum 0.25 epsilon 1.0e-2 : (tensor<3x2x8xf64>, tensor<2xf64>, tensor<2xf64>) -> tensor<3x2x8xf64>
     %y = nn.reduce sum %n dims [0, 1, 2] : (tensor<3x2x8xf64>) -> tensor<f64>
     return %y : tensor<f64>
   }
@@ -142,7 +142,7 @@ module attributes {accel.phase = "nn"} {
       -> (tensor<f64> {nn.output = "y"}) attributes {nn.entry} {
     %h = nn.mul %x, %w : tensor<8x2x3xf64>
     %t = nn.transpose %h [2, 0, 1] : (tensor<8x2x3xf64>) -> tensor<3x8x2xf64>
-    %n = nn.batch_norm %t, %mean, %var momentum 0.25 epsilon 1.0e-2 : (tensor<3x8x2xf64>, tensor<8xf64>, tensor<8xf64>) -> tensor<3x8x2xf64>
+    %n = nn.batch_norm %t, %mean, %var dim 1 momentum 0.25 epsilon 1.0e-2 : (tensor<3x8x2xf64>, tensor<8xf64>, tensor<8xf64>) -> tensor<3x8x2xf64>
     %y = nn.reduce sum %n dims [0, 1, 2] : (tensor<3x8x2xf64>) -> tensor<f64>
     return %y : tensor<f64>
   }
@@ -157,7 +157,7 @@ module attributes {accel.phase = "nn"} {
                   %mean: tensor<2xf64> {nn.state = @mean}, %var: tensor<2xf64> {nn.state = @var})
       -> (tensor<f64> {nn.output = "y"}) attributes {nn.entry} {
     %h = nn.mul %x, %w : tensor<8x2xf64>
-    %n = nn.batch_norm %h, %mean, %var momentum 0.25 epsilon 1.0e-2 : (tensor<8x2xf64>, tensor<2xf64>, tensor<2xf64>) -> tensor<8x2xf64>
+    %n = nn.batch_norm %h, %mean, %var dim 1 momentum 0.25 epsilon 1.0e-2 : (tensor<8x2xf64>, tensor<2xf64>, tensor<2xf64>) -> tensor<8x2xf64>
     %y = nn.reduce sum %n dims [0, 1] : (tensor<8x2xf64>) -> tensor<f64>
     return %y : tensor<f64>
   }
@@ -172,7 +172,7 @@ module attributes {accel.phase = "nn"} {
       -> (tensor<f64> {nn.output = "y"}) attributes {nn.entry} {
     %h = nn.mul %x, %w : tensor<8x2xf64>
     %var = nn.mul %mean, %mean : tensor<2xf64>
-    %n = nn.batch_norm %h, %mean, %var momentum 0.25 epsilon 1.0e-2 : (tensor<8x2xf64>, tensor<2xf64>, tensor<2xf64>) -> tensor<8x2xf64>
+    %n = nn.batch_norm %h, %mean, %var dim 1 momentum 0.25 epsilon 1.0e-2 : (tensor<8x2xf64>, tensor<2xf64>, tensor<2xf64>) -> tensor<8x2xf64>
     %y = nn.reduce sum %n dims [0, 1] : (tensor<8x2xf64>) -> tensor<f64>
     return %y : tensor<f64>
   }
@@ -187,7 +187,7 @@ module attributes {accel.phase = "nn"} {
                   %mean: tensor<2xf64> {nn.state = @mean}, %var: tensor<2xf64> {nn.state = @var})
       -> (tensor<f64> {nn.output = "y"}, tensor<8x2xf64> {nn.output = "other"}) attributes {nn.entry} {
     %h = nn.mul %x, %w : tensor<8x2xf64>
-    %n = nn.batch_norm %h, %mean, %var momentum 0.25 epsilon 1.0e-2 : (tensor<8x2xf64>, tensor<2xf64>, tensor<2xf64>) -> tensor<8x2xf64>
+    %n = nn.batch_norm %h, %mean, %var dim 1 momentum 0.25 epsilon 1.0e-2 : (tensor<8x2xf64>, tensor<2xf64>, tensor<2xf64>) -> tensor<8x2xf64>
     %y = nn.reduce sum %h dims [0, 1] : (tensor<8x2xf64>) -> tensor<f64>
     return %y, %n : tensor<f64>, tensor<8x2xf64>
   }

@@ -1,40 +1,13 @@
 #!/usr/bin/env python3
 """Trains small random models of pictures, sounds and sequences of many architectures of
-transformers with acc and with PyTorch, in float64 and in training mode (batch norms take
-statistics), and compares losses, parameters and running statistics after three steps.
-
-Each is exported by acc-export, and runs on one rank, on two with two micro-batches, and on
-four with ZeRO-3. Its loss is a sum over all of its floating-point outputs, so that nothing
-that it computes goes unread. Run it with the versions of test/Fixtures/requirements.txt and
-the tools built (scripts/setup); arguments name architectures, none all of them. Takes some
-twenty minutes."""
-import argparse
-import copy
-import json
-import logging
-import pathlib
-import subprocess
-import sys
-import tempfile
-import time
-import warnings
-
-import numpy as np
-import safetensors.torch
-import torch
+transformers with acc and with PyTorch (trained.py says how), and compares. Run it with the
+versions of test/Fixtures/requirements.txt and the tools built (scripts/setup); arguments name
+architectures, none all of them. Takes some twenty minutes."""
 import transformers as hf
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "python"))
+import torch
 
-import acc_export  # noqa: E402
-
-BATCH, STEPS, RATE = 8, 3, 2.0 ** -6
-#: Flags, and how many micro-batches they make.
-LAYOUTS = (((), 1), (("--mesh", "dp=2", "--micro-batches", "2"), 2),
-           (("--mesh", "dp=4", "--set", "zero_stage=3"), 1))
-FLOOR = 1e-2  # of a loss, which is a sum of numbers of both signs
-LIMIT = 1e-5  # of a loss; of a parameter, relative to how far it moved: constants are float32
+import trained
 
 PATCHES = dict(image_size=32, patch_size=8, hidden_size=32, num_hidden_layers=2,
                num_attention_heads=4, intermediate_size=48)
@@ -160,39 +133,8 @@ ARCHITECTURES = {
 }
 
 
-class Refused(Exception):
-    """acc said no: its message."""
-
-
-def run(*command):
-    result = subprocess.run([str(c) for c in command], text=True, capture_output=True)
-    if result.returncode:
-        lines = result.stderr.strip().splitlines()
-        raise Refused(next((line for line in lines if "error: " in line), lines[-1] if lines else
-                           f"{command[0]} ended with {result.returncode}"))
-    return result.stdout
-
-
-def floats(value):
-    """The floating-point tensors of an output, each once."""
-    if isinstance(value, torch.Tensor):
-        return [value] if value.is_floating_point() else []
-    if isinstance(value, dict):
-        value = value.values()
-    return [each for part in value or () if not isinstance(part, str) for each in floats(part)]
-
-
-def make_model(name):
-    kind, config, sizes, _ = ARCHITECTURES[name]
-
-    class Loss(kind):
-        def forward(self, **inputs):
-            total = 0
-            for output in floats(kind.forward(self, **inputs)):
-                places = torch.arange(output[0].numel(), dtype=output.dtype).view(output[0].shape)
-                total = total + (torch.tanh(output / 10) * torch.cos(places)).mean()
-            return total
-
+def make(name):
+    kind, config, sizes, shapes = ARCHITECTURES[name]
     torch.manual_seed(5)
     made = config(**sizes)
     for key in vars(made):
@@ -201,112 +143,8 @@ def make_model(name):
             setattr(made, key, type(getattr(made, key))(0))
     if hasattr(made, "use_cache"):
         made.use_cache = False
-    model = Loss(made).train()
-    generator = torch.Generator().manual_seed(1)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.add_(0.05 * torch.randn(parameter.shape, generator=generator))
-    return model
-
-
-def make_inputs(name):
-    generator = torch.Generator().manual_seed(2)
-    return {key: torch.randint(3, 90, (BATCH, *shape), generator=generator) if key.endswith("ids")
-            else torch.randn(BATCH, *shape, generator=generator)
-            for key, shape in ARCHITECTURES[name][3].items()}
-
-
-def double(value):
-    return value.double() if value.is_floating_point() else value
-
-
-def train(model, inputs, micro_batches):
-    """Losses, and the model after the steps. Numbers of norms are of float32 in the file, and
-    norms of few numbers tell."""
-    model = copy.deepcopy(model).double()
-    for part in model.modules():
-        if isinstance(part, torch.nn.modules.batchnorm._BatchNorm):
-            part.eps = float(np.float32(part.eps))
-            part.momentum = 1 - float(np.float32(1 - part.momentum))
-    optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
-    losses = []
-    for _ in range(STEPS):
-        optimizer.zero_grad()
-        total = 0.0
-        for number in range(micro_batches):
-            loss = model(**{key: double(value).chunk(micro_batches)[number]
-                            for key, value in inputs.items()}) / micro_batches
-            loss.backward()
-            total += loss.item()
-        losses.append(total)
-        optimizer.step()
-    return losses, model
-
-
-def compare(model, trained, weights):
-    """The largest error of a parameter or running statistic, relative to how far it moved."""
-    start, worst = model.state_dict(), 0.0
-    for name, end in trained.state_dict().items():
-        if name not in weights:
-            if end.is_floating_point() and not torch.equal(end, start[name].double()):
-                twins = [n for n, v in trained.state_dict().items()
-                         if n in weights and v.data_ptr() == end.data_ptr()]
-                if not twins:
-                    raise Refused(f"'{name}' is not among the saved weights")
-            continue
-        moved = (end - start[name].double()).norm()
-        error = (weights[name].double() - end).norm()
-        worst = max(worst, (error / max(moved, 1e-3 * end.norm(), 1e-9)).item())
-    return worst
-
-
-def check(name, tools, work):
-    model, inputs = make_model(name), make_inputs(name)
-    acc_export.export(model, (), inputs, dir=work)
-    for path in (work / "inputs").glob("*.npy"):
-        np.save(path, double(torch.from_numpy(np.load(path))).numpy())
-    loss_error = parameter_error = 0.0
-    for layout, micro_batches in LAYOUTS:
-        losses, trained = train(model, inputs, micro_batches)
-        program, saved = work / "train.accx", work / "weights.safetensors"
-        run(tools / "acc-opt", work / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
-            "--entries=step", "--optimizer", "sgd", "--set", f"optimizer.lr={RATE}", *layout, "-o",
-            program)
-        lines = run(tools / "acc-run", program, "--steps", STEPS, "--inputs", work / "inputs", "--json",
-                    "--save-weights", saved).splitlines()
-        for line, expected in zip(lines, losses):
-            loss_error = max(loss_error, abs(json.loads(line)["loss"] - expected) /
-                             max(abs(expected), FLOOR))
-        parameter_error = max(parameter_error, compare(model, trained,
-                                                       safetensors.torch.load_file(saved)))
-    return loss_error, parameter_error
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("architectures", nargs="*", metavar="ARCHITECTURE",
-                        help=", ".join(ARCHITECTURES))
-    parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build" / "bin")
-    arguments = parser.parse_args()
-    warnings.filterwarnings("ignore")
-    logging.disable(logging.WARNING)
-    failed = 0
-    for name in arguments.architectures or ARCHITECTURES:
-        began = time.monotonic()
-        with tempfile.TemporaryDirectory() as work:
-            try:
-                loss, parameter = check(name, arguments.tools, pathlib.Path(work))
-                wrong = not (loss <= LIMIT and parameter <= LIMIT)
-                text = f"loss {loss:.1e}, parameters {parameter:.1e} of their moves"
-            except (Refused, acc_export.Refused) as problem:
-                wrong, text = True, str(problem)
-        failed += wrong
-        print(f"{name:16} {'WRONG: ' if wrong else ''}{text} ({time.monotonic() - began:.0f} s)",
-              flush=True)
-    if failed:
-        raise SystemExit(f"{failed} of them are wrong")
+    return trained.prepare(kind(made)), trained.make_inputs(shapes)
 
 
 if __name__ == "__main__":
-    main()
+    trained.main(__doc__, ARCHITECTURES, make)

@@ -43,6 +43,7 @@ static LogicalResult trainBatchNorm(Importer &n, Value mean, Value variance,
                                     double epsilon, double momentum) {
   Builder &builder = n.graph.builder;
   SmallVector<NamedAttribute> attributes{
+      n.named("dim", builder.getI64IntegerAttr(1)),
       n.named("momentum", builder.getF64FloatAttr(1 - momentum)),
       n.named("epsilon", builder.getF64FloatAttr(epsilon))};
   if (onnxio::BatchNorms::areUnbiased(n.graph.file))

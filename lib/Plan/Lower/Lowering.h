@@ -78,6 +78,11 @@ private:
                                        llvm::ArrayRef<int64_t> strides,
                                        llvm::ArrayRef<int64_t> dilations,
                                        llvm::ArrayRef<int64_t> low);
+  /// A copy of a convolution's operand, which `view` has with groups, whose
+  /// elements follow each other with the dimensions in `order`, which has more
+  /// than one; once for each that begins otherwise.
+  Place getInOrder(mlir::Value value, const StridedView &view,
+                   llvm::ArrayRef<size_t> order, mlir::Location loc);
   mlir::LogicalResult lowerAttention(nn::AttentionOp op);
   mlir::LogicalResult lowerAttentionGrad(nn::AttentionGradOp op);
   mlir::LogicalResult lowerCall(mlir::func::CallOp op);
@@ -106,6 +111,8 @@ private:
   mlir::OpBuilder &commands;
   BufferTable buffers;
   llvm::DenseMap<mlir::Value, Place> places;
+  /// By the dimension behind the first.
+  llvm::DenseMap<std::pair<mlir::Value, int>, Place> reordered;
   llvm::DenseMap<mlir::Attribute, BufferOp> constants;
   llvm::DenseSet<mlir::StringAttr> sharedStates;
 };

@@ -51,7 +51,8 @@ std::optional<PermutingReader> accel::plan::getPermutingReader(Value value) {
     return std::nullopt;
   std::optional<SmallVector<int64_t>> permutation = getPermutation(reader);
   if (!permutation || llvm::is_sorted(*permutation) ||
-      permutation->back() != static_cast<int64_t>(permutation->size()) - 1)
+      (permutation->back() != static_cast<int64_t>(permutation->size()) - 1 &&
+       !isa<nn::ConvOp, nn::ConvInputGradOp>(value.getDefiningOp())))
     return std::nullopt;
   return PermutingReader{reader, *permutation};
 }

@@ -14,10 +14,11 @@ namespace accel::plan {
 std::optional<llvm::SmallVector<int64_t>> getPermutation(mlir::Operation *op);
 
 /// The one reader of a command's result that only permutes its dimensions and
-/// keeps the last one, if there is such a one: the command then writes the
-/// permuted tensor. Result dimension d is dimension permutation[d] of `value`.
-/// Beside it the task may return the value, to a task that reads it likewise,
-/// and attention's gradient may read it, which asks for rows without gaps only.
+/// keeps the last one (of a convolution's, any), if there is such a one: the
+/// command then writes the permuted tensor. Result dimension d is dimension
+/// permutation[d] of `value`. Beside it the task may return the value, to a
+/// task that reads it likewise, and attention's gradient may read it, which
+/// asks for rows without gaps only.
 struct PermutingReader {
   mlir::Operation *op;
   llvm::SmallVector<int64_t> permutation;

@@ -380,8 +380,8 @@ LogicalResult FormChooser::choose(plan::GroupedGemmGradOp grad) {
 }
 
 /// The description of a command whose views its verifier has checked.
-static rt::cpu::ConvolutionDesc describe(plan::ConvOp conv,
-                                         rt::cpu::GemmType type) {
+static FailureOr<rt::cpu::ConvolutionDesc> describe(plan::ConvOp conv,
+                                                    rt::cpu::GemmType type) {
   plan::ViewAttr x = conv.getA(), w = conv.getB(), y = conv.getC();
   rt::cpu::ConvolutionDesc desc;
   desc.type = type;
@@ -409,9 +409,12 @@ static rt::cpu::ConvolutionDesc describe(plan::ConvOp conv,
     desc.dilation[at] = conv.getDilations()[dim];
     desc.low[at] = conv.getLow()[dim];
   }
-  std::copy_n(x.getStrides().begin(), 3, desc.x.begin());
-  std::copy_n(y.getStrides().begin(), 3, desc.y.begin());
-  std::copy_n(w.getStrides().begin(), 2, desc.w.begin());
+  if (!desc.layOut(x.getStrides().data(), w.getStrides().data(),
+                   y.getStrides().data(), space))
+    return conv.emitOpError()
+           << "expected tensors with channels first or last, and positions "
+              "evenly apart, found "
+           << x << ", " << w << " and " << y;
   return desc;
 }
 
@@ -424,12 +427,14 @@ LogicalResult FormChooser::choose(plan::ConvOp conv) {
            << "expected a convolution of floats of one type, found " << element
            << ", " << conv.getB().getElement() << " and "
            << conv.getC().getElement();
-  rt::cpu::ConvolutionDesc desc = describe(conv, *type);
-  rt::cpu::ConvolutionForm form = rt::cpu::getDefaultForm(desc);
+  FailureOr<rt::cpu::ConvolutionDesc> desc = describe(conv, *type);
+  if (failed(desc))
+    return failure();
+  rt::cpu::ConvolutionForm form = rt::cpu::getDefaultForm(*desc);
   std::unique_ptr<rt::cpu::Convolution> &made =
-      prepared.convolutions[keyOf(desc)];
+      prepared.convolutions[keyOf(*desc)];
   if (!made)
-    if (auto status = rt::cpu::Convolution::create(desc, form, 1, made);
+    if (auto status = rt::cpu::Convolution::create(*desc, form, 1, made);
         !status.ok())
       return conv.emitOpError() << status.message();
   auto named = [&](StringRef name, int64_t value) {
@@ -439,9 +444,9 @@ LogicalResult FormChooser::choose(plan::ConvOp conv) {
       {named("columns", form.columns), named("channels", form.channels),
        named("out_channels", form.outChannels),
        named("samples", form.samples)}));
-  if (int64_t bytes = made->scratchBytes())
-    conv.setScratchAttr(addBuffer(conv.getLoc(), "scratch", plan::Role::scratch,
-                                  bytes * threads));
+  if (int64_t bytes = made->sharedBytes() + made->scratchBytes() * threads)
+    conv.setScratchAttr(
+        addBuffer(conv.getLoc(), "scratch", plan::Role::scratch, bytes));
   return success();
 }
 

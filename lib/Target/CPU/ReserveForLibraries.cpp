@@ -35,9 +35,9 @@ static constexpr int64_t kProductCode = 128 << 10;
 
 /// Of a grouped product: one for each size of a piece, and two widths.
 static constexpr int64_t kGroupedProducts = 12;
-/// Of a convolution at most: its blocks have two sizes in each of the two or
-/// three dimensions that it is cut in.
-static constexpr int64_t kConvolutionProducts = 8;
+/// Of a convolution at most: its blocks have two sizes in each of the two to
+/// four dimensions that it is cut in.
+static constexpr int64_t kConvolutionProducts = 16;
 
 namespace {
 /// Products of one command: an attention has some for each block of queries,

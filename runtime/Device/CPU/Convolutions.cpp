@@ -14,18 +14,22 @@ public:
       : convolution(std::move(convolution)), hasScratch(hasScratch),
         limit(limit), pool(pool) {}
 
-  /// Views: a, b, c, scratch.
+  /// Views: a, b, c, scratch: what all threads share, then each one's own.
   Status run(const Address *views, int64_t) override {
-    auto *scratch = hasScratch ? static_cast<char *>(at(views[3])) : nullptr;
+    auto *shared = hasScratch ? static_cast<char *>(at(views[3])) : nullptr;
+    auto *own = shared ? shared + convolution->sharedBytes() : nullptr;
     int64_t step = convolution->scratchBytes();
     pool.parallelFor(
         convolution->chunks(),
         [&](int64_t chunk, int thread) {
           convolution->run(chunk, thread, at(views[0]), at(views[1]),
-                           at(views[2]),
-                           scratch ? scratch + thread * step : nullptr);
+                           at(views[2]), shared,
+                           own ? own + thread * step : nullptr);
         },
         limit);
+    pool.parallelFor(convolution->lastChunks(), [&](int64_t chunk, int) {
+      convolution->runLast(chunk, shared, at(views[2]));
+    });
     return Status();
   }
 
@@ -35,17 +39,6 @@ private:
   int limit;
   ThreadPool &pool;
 };
-
-bool hasGaps(const View &view, size_t dims) {
-  int64_t stride = 1;
-  for (size_t back = 1; back <= dims; ++back) {
-    size_t dim = view.shape.size() - back;
-    if (view.shape[dim] != 1 && view.strides[dim] != stride)
-      return true;
-    stride *= view.shape[dim];
-  }
-  return false;
-}
 
 /// The description of the command. Errors: shapes that do not agree.
 Status describe(const ConvCommand &command, ConvolutionDesc &desc) {
@@ -80,8 +73,6 @@ Status describe(const ConvCommand &command, ConvolutionDesc &desc) {
     return Status::error("expected operands whose shapes agree");
   if (w->dtype != x->dtype || y->dtype != x->dtype)
     return Status::error("expected operands of one element type");
-  if (hasGaps(*x, space) || hasGaps(*y, space) || hasGaps(*w, space + 1))
-    return Status::error("expected space without gaps");
   ACCEL_RT_RETURN_IF_ERROR(getType(x->dtype, desc.type));
   desc.batch = x->shape[0], desc.groups = x->shape[1];
   desc.channels = x->shape[2], desc.outChannels = y->shape[2];
@@ -93,9 +84,10 @@ Status describe(const ConvCommand &command, ConvolutionDesc &desc) {
     desc.dilation[at] = command.dilations[dim];
     desc.low[at] = command.low[dim];
   }
-  std::copy_n(x->strides.begin(), 3, desc.x.begin());
-  std::copy_n(y->strides.begin(), 3, desc.y.begin());
-  std::copy_n(w->strides.begin(), 2, desc.w.begin());
+  if (!desc.layOut(x->strides.data(), w->strides.data(), y->strides.data(),
+                   space))
+    return Status::error("expected tensors with channels first or last, and "
+                         "positions evenly apart");
   return Status();
 }
 
@@ -113,9 +105,10 @@ Status prepareConv(const ConvCommand &command, ThreadPool &pool,
   std::unique_ptr<Convolution> made;
   ACCEL_RT_RETURN_IF_ERROR(Convolution::create(desc, form, pool.size(), made));
   int64_t bytes = made->scratchBytes();
-  int limit = scratchThreads(command.scratch, bytes, pool.size());
+  int limit =
+      scratchThreads(command.scratch, bytes, pool.size(), made->sharedBytes());
   if (limit < 1)
-    return noScratch(bytes);
+    return noScratch(bytes + made->sharedBytes());
   task = std::make_unique<ConvolutionTask>(
       std::move(made), command.scratch.has_value(), limit, pool);
   return Status();

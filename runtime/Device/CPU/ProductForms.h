@@ -48,13 +48,17 @@ inline int64_t getInteger(const Form &form, const char *name,
   return value ? *value : otherwise;
 }
 
-/// How many threads the planned scratch serves.
+/// How many threads the planned scratch serves, `shared` bytes of which are for
+/// all of them.
 inline int scratchThreads(const std::optional<View> &scratch,
-                          int64_t bytesPerThread, int threads) {
+                          int64_t bytesPerThread, int threads,
+                          int64_t shared = 0) {
+  int64_t planned = (scratch ? spanBytes(*scratch) : 0) - shared;
+  if (planned < 0)
+    return 0;
   if (bytesPerThread == 0)
     return threads;
-  int64_t planned = scratch ? spanBytes(*scratch) / bytesPerThread : 0;
-  return static_cast<int>(std::min<int64_t>(planned, threads));
+  return static_cast<int>(std::min<int64_t>(planned / bytesPerThread, threads));
 }
 
 inline Status noScratch(int64_t needed) {

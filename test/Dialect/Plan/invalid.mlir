@@ -243,8 +243,8 @@ plan.program @p stage 0 ranks 1 {
 plan.program @p stage 0 ranks 1 {
   plan.buffer @a : input device at 0, 64 bytes
   plan.body @f engine cpu {
-    // expected-error @below {{expected space without gaps, and channels of the weight, found #plan.view<@a[1x1x2x4xf32 strides [8, 8, 1, 2]]>}}
-    plan.conv forward @a[1x1x2x4xf32 strides [8, 8, 1, 2]], @a[1x3x2x3xf32] -> @a[1x1x3x4xf32] strides [1] dilations [1] low [1]
+    // expected-error @below {{expected positions, and places of the weight, evenly apart, found #plan.view<@a[1x1x1x2x4xf32 strides [16, 16, 16, 5, 1]]>}}
+    plan.conv forward @a[1x1x1x2x4xf32 strides [16, 16, 16, 5, 1]], @a[1x3x1x1x1xf32] -> @a[1x1x3x2x4xf32] strides [1, 1] dilations [1, 1] low [0, 0]
   }
 }
 

@@ -71,15 +71,18 @@ static Value makeTogetherRows(Model &m, Value x) {
   return b.broadcast(all, {m.rows, m.length, m.width});
 }
 
-/// Batch norm in training; the other one keeps running statistics, and has rows
-/// for channels.
+/// Batch norm in training; the other one keeps running statistics, and may have
+/// positions for channels.
 static Value makeBatchNorm(Model &m, Value x) {
   GraphBuilder &b = m.b;
   if (m.random.chance(50)) {
-    Value mean = b.buffer("running_mean", {m.length}),
-          variance = b.buffer("running_var", {m.length}, 0.5, 1);
-    return b.make<nn::BatchNormOp>(x, mean, variance, llvm::APFloat(0.25),
-                                   llvm::APFloat(0.05), m.random.chance(50));
+    bool areLast = m.random.chance(50);
+    int64_t channels = areLast ? m.width : m.length;
+    Value mean = b.buffer("running_mean", {channels}),
+          variance = b.buffer("running_var", {channels}, 0.5, 1);
+    return b.make<nn::BatchNormOp>(x, mean, variance, areLast ? 2 : 1,
+                                   llvm::APFloat(0.25), llvm::APFloat(0.05),
+                                   m.random.chance(50));
   }
   Value apart = b.sub(x, b.mean(x, {0, 1}, true));
   Value variance = b.mean(b.mul(apart, apart), {0, 1}, true);

@@ -1,110 +1,19 @@
-// The three kinds of convolution, each as products of blocks of windows.
+// The three kinds of convolution with channels first, each as products of
+// blocks of windows.
 
-#include "Device/CPU/Gemm/Convolution.h"
-
-#include "Device/CPU/Gemm/ConvertRows.h"
+#include "Device/CPU/Gemm/ConvolutionBlocks.h"
 #include "Device/CPU/Gemm/Windows.h"
 
-#include <algorithm>
 #include <cstring>
-#include <map>
 
 namespace accel::rt::cpu {
 namespace {
 
-int64_t roundUp(int64_t bytes) { return (bytes + 63) / 64 * 64; }
-int64_t ceilDiv(int64_t total, int64_t size) {
-  return (total + size - 1) / size;
-}
-
-/// Blocks of `size` elements, of which the last may have fewer.
-struct Blocks {
-  Blocks(int64_t total, int64_t size)
-      : total(total), size(std::clamp<int64_t>(size, 1, total)),
-        count(ceilDiv(total, this->size)) {}
-  Positions get(int64_t number) const {
-    int64_t first = number * size;
-    return {first, std::min(size, total - first)};
-  }
-  /// The sizes that blocks have: one, or two.
-  std::vector<int64_t> sizes() const {
-    int64_t last = get(count - 1).count;
-    return last == size ? std::vector<int64_t>{size}
-                        : std::vector<int64_t>{size, last};
-  }
-  int64_t total, size, count;
-};
-
-/// What the kinds share: products by their sizes, and scratch by parts.
-class Base : public Convolution {
-public:
-  Base(const ConvolutionDesc &desc, const ConvolutionForm &form)
-      : desc(desc), bytes(getBytes(desc.type)),
-        sums(desc.type == GemmType::F64 ? GemmType::F64 : GemmType::F32),
-        isPointwise(desc.isPointwise()),
-        places(ConvolutionDesc::count(desc.window)),
-        columns(ConvolutionDesc::count(desc.out), form.columns),
-        channels(desc.channels, form.channels),
-        outChannels(desc.outChannels, form.outChannels),
-        samples(desc.batch, form.samples) {}
-
-  int64_t scratchBytes() const override { return scratch + inner; }
-
-protected:
-  /// Asks for a part of the scratch, which begins where it returns.
-  int64_t reserve(int64_t bytes) {
-    int64_t begin = scratch;
-    scratch += roundUp(bytes);
-    return begin;
-  }
-  Status addProduct(const GemmDesc &gemm, int threads) {
-    std::unique_ptr<Gemm> &made = gemms[{gemm.m, gemm.n, gemm.k}];
-    if (made)
-      return Status();
-    ACCEL_RT_RETURN_IF_ERROR(Gemm::create(gemm, {}, threads, made));
-    inner = std::max(inner, made->scratchBytes());
-    return Status();
-  }
-  void multiply(int64_t m, int64_t n, int64_t k, int thread, const void *a,
-                const void *b, void *c, char *own) const {
-    const Gemm &gemm = *gemms.find({m, n, k})->second;
-    for (int64_t chunk = 0; chunk < gemm.chunks(); ++chunk)
-      gemm.run(chunk, thread, a, b, /*bias=*/nullptr, c, own + scratch);
-  }
-  const char *offset(const void *data, int64_t elements) const {
-    return static_cast<const char *>(data) + elements * bytes;
-  }
-  char *offset(void *data, int64_t elements) const {
-    return static_cast<char *>(data) + elements * bytes;
-  }
-  int64_t sumBytes() const { return getBytes(sums); }
-  bool keepsSums() const { return sums == desc.type; }
-  /// Writes sums in the type of the tensors.
-  void store(const void *from, int64_t count, void *to) const {
-    if (keepsSums())
-      std::memcpy(to, from, static_cast<size_t>(count * bytes));
-    else
-      narrowRow(desc.type, static_cast<const float *>(from), count, to);
-  }
-  int64_t sizeOfX() const { return ConvolutionDesc::count(desc.in); }
-
-  ConvolutionDesc desc;
-  int64_t bytes; ///< of an element
-  GemmType sums; ///< of the gradients
-  bool isPointwise;
-  int64_t places; ///< of a window
-  Blocks columns, channels, outChannels, samples;
-
-private:
-  std::map<std::array<int64_t, 3>, std::unique_ptr<Gemm>> gemms;
-  int64_t scratch = 0, inner = 0;
-};
-
 /// A chunk is a block of positions of one sample and group: the weight times
 /// the windows there.
-class Forward : public Base {
+class Forward : public ConvolutionBlocks {
 public:
-  using Base::Base;
+  using ConvolutionBlocks::ConvolutionBlocks;
   Status prepare(int threads) {
     int64_t terms = desc.channels * places;
     if (!isPointwise)
@@ -124,7 +33,7 @@ public:
     return desc.batch * desc.groups * columns.count;
   }
   void run(int64_t chunk, int thread, const void *x, const void *w, void *y,
-           void *scratch) const override {
+           void *, void *scratch) const override {
     auto *own = static_cast<char *>(scratch);
     int64_t group = chunk / columns.count % desc.groups,
             sample = chunk / columns.count / desc.groups;
@@ -150,9 +59,9 @@ private:
 /// A chunk is a block of channels of some samples and one group: the weight,
 /// transposed once for them, times the output's gradient has the windows'
 /// gradients, which are added up where they overlap.
-class InputGrad : public Base {
+class InputGrad : public ConvolutionBlocks {
 public:
-  using Base::Base;
+  using ConvolutionBlocks::ConvolutionBlocks;
   Status prepare(int threads) {
     weights = reserve(channels.size * places * desc.outChannels * bytes);
     if (!isPointwise) {
@@ -177,7 +86,7 @@ public:
     return samples.count * desc.groups * channels.count;
   }
   void run(int64_t chunk, int thread, const void *y, const void *w, void *x,
-           void *scratch) const override {
+           void *, void *scratch) const override {
     auto *own = static_cast<char *>(scratch);
     int64_t group = chunk / channels.count % desc.groups;
     Positions block = channels.get(chunk % channels.count),
@@ -248,9 +157,9 @@ private:
 
 /// A chunk is a block of the weight: the sum, over samples and blocks of
 /// positions in their order, of the output's gradient times the windows.
-class WeightGrad : public Base {
+class WeightGrad : public ConvolutionBlocks {
 public:
-  using Base::Base;
+  using ConvolutionBlocks::ConvolutionBlocks;
   Status prepare(int threads) {
     if (!isPointwise)
       windows = reserve(channels.size * places * columns.size * bytes);
@@ -273,7 +182,7 @@ public:
     return desc.groups * outChannels.count * channels.count;
   }
   void run(int64_t chunk, int thread, const void *x, const void *y, void *w,
-           void *scratch) const override {
+           void *, void *scratch) const override {
     auto *own = static_cast<char *>(scratch);
     Positions block = channels.get(chunk % channels.count),
               outs =
@@ -309,25 +218,13 @@ private:
   int64_t windows = 0, total = 0;
 };
 
-template <class Kind>
-Status make(const ConvolutionDesc &desc, const ConvolutionForm &form,
-            int threads, std::unique_ptr<Convolution> &made) {
-  auto kind = std::make_unique<Kind>(desc, form);
-  ACCEL_RT_RETURN_IF_ERROR(kind->prepare(threads));
-  made = std::move(kind);
-  return Status();
-}
-
 } // namespace
 
 Convolution::~Convolution() = default;
 
-bool ConvolutionDesc::isPointwise() const {
-  const Space ones{1, 1, 1}, zeros{0, 0, 0};
-  return window == ones && stride == ones && low == zeros && in == out;
-}
-
 ConvolutionForm getDefaultForm(const ConvolutionDesc &desc) {
+  if (desc.channelsLast)
+    return getChannelsLastForm(desc);
   // Elements of a block of windows, and the shortest products worth calling.
   constexpr int64_t kBlock = 48 * 1024, kShortest = 48, kLongest = 256;
   // Chunks that keep the threads of a large machine busy, and blocks of
@@ -374,13 +271,15 @@ Status Convolution::create(const ConvolutionDesc &desc,
                            std::unique_ptr<Convolution> &made) {
   if (getBytes(desc.type) == 1)
     return Status::error("expected a convolution of 16 bits or more");
+  if (desc.channelsLast)
+    return createChannelsLast(desc, form, threads, made);
   switch (desc.kind) {
   case ConvolutionKind::Forward:
-    return make<Forward>(desc, form, threads, made);
+    return makeConvolution<Forward>(desc, form, threads, made);
   case ConvolutionKind::InputGrad:
-    return make<InputGrad>(desc, form, threads, made);
+    return makeConvolution<InputGrad>(desc, form, threads, made);
   case ConvolutionKind::WeightGrad:
-    return make<WeightGrad>(desc, form, threads, made);
+    return makeConvolution<WeightGrad>(desc, form, threads, made);
   }
   return Status::error("expected a kind of convolution");
 }

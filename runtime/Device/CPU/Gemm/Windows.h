@@ -4,14 +4,9 @@
 #ifndef ACCEL_RT_DEVICE_CPU_GEMM_WINDOWS_H
 #define ACCEL_RT_DEVICE_CPU_GEMM_WINDOWS_H
 
-#include "Device/CPU/Gemm/Convolution.h"
+#include "Device/CPU/Gemm/ConvolutionBlocks.h"
 
 namespace accel::rt::cpu {
-
-/// Positions [first, first + count), numbered in row-major order.
-struct Positions {
-  int64_t first, count;
-};
 
 /// Writes the rows of `channels` channels, of `count` elements each: `plane` is
 /// the first channel, others are `stride` elements apart. What is outside is 0.
