@@ -187,7 +187,8 @@ LogicalResult GroupedGemmGradOp::verify() {
   return verifyGroups(*this, getGroups(), a[0]);
 }
 
-/// Whether what the last `space` dimensions number lies evenly apart.
+/// Whether what the last `space` dimensions number lies evenly apart, one
+/// behind the other.
 static bool isEven(ViewAttr view, size_t space) {
   int64_t next = 0;
   for (size_t back = 1; back <= space; ++back) {
@@ -195,7 +196,7 @@ static bool isEven(ViewAttr view, size_t space) {
     int64_t size = view.getShape()[dim], stride = view.getStrides()[dim];
     if (size == 1)
       continue;
-    if (next != 0 && stride != next)
+    if (stride <= 0 || (next != 0 && stride != next))
       return false;
     next = stride * size;
   }

@@ -48,6 +48,17 @@ def pick_convolution(pick, dims):
     return kind(channels, outs, kernel, stride, padding, dilation, groups, bias, mode), [channels, *sizes]
 
 
+def pick_between(pick, dims):
+    """A convolution without groups between two others: their tensors get their channels last."""
+    kind = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)[dims - 1]
+    while True:
+        made, (channels, *sizes) = pick_convolution(pick, dims)
+        if made.groups == 1:
+            before = kind(pick.choice((1, 2, 3)), channels, 1)
+            return (torch.nn.Sequential(before, made, kind(made.out_channels, pick.choice((1, 3)), 1)),
+                    [before.in_channels, *sizes])
+
+
 def pick_pooling(pick, dims):
     """The same of a pooling."""
     many = lambda *choices: tuple(pick.choice(choices) for _ in range(dims))
@@ -130,6 +141,10 @@ class Writer:
         return name
 
     def write_module(self, made, name, x):
+        if isinstance(made, torch.nn.Sequential):
+            for index, each in enumerate(made):
+                x = self.write_module(each, f"{name}.{index}", x)
+            return x
         dims = {"1": 1, "2": 2, "3": 3}[type(made).__name__[-2]]
         many = lambda value: list(value) if isinstance(value, tuple) else [value] * dims
         if "Pool" in type(made).__name__:
@@ -228,6 +243,27 @@ class Convolutions(TrainCase):
         for seed in range(MODELS):
             with self.subTest(seed=seed):
                 self.check_many(seed, pick_convolution, PER_MODEL)
+
+    def test_channels_last(self):
+        self.check_many(201, pick_between, PER_MODEL)
+        self.assertIn("nn.transpose", self.tool("acc-opt", self.folder / "model.onnx",
+                                                "--compile-to=nn"))
+
+    def test_repeated_picture(self):
+        """Positions that are one element: nothing of them lies apart."""
+        class Repeated(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                torch.manual_seed(6)
+                self.first, self.last = torch.nn.Conv2d(2, 4, 3), torch.nn.Conv2d(4, 3, 3, padding=1)
+
+            def forward(self, x):
+                pixel = x.view(-1, 2, 15, 20).mean((2, 3), keepdim=True)
+                return self.last(self.first(pixel.expand(-1, -1, 6, 7))).square().mean()
+
+        module = Repeated()
+        self.export(module, (DATA,))
+        self.check(module, LAYOUTS, tolerance=1e-6)
 
     def test_poolings(self):
         for seed in range(2):

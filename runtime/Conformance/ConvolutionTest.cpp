@@ -226,6 +226,11 @@ TEST_P(DeviceConformance, RefusesConvolutionsOfOtherShapes) {
   EXPECT_FALSE(prepare([](ConvCommand &conv) { conv.c.shape[0] = 3; }));
   EXPECT_FALSE(prepare([](ConvCommand &conv) { conv.a.strides[4] = 2; }));
   EXPECT_FALSE(prepare([](ConvCommand &conv) { conv.b.strides[2] = 10; }));
+  EXPECT_FALSE(prepare(
+      [](ConvCommand &conv) { conv.a.strides[3] = conv.a.strides[4] = 0; }));
+  EXPECT_FALSE(prepare([](ConvCommand &conv) {
+    conv.a.strides[3] *= -1, conv.a.strides[4] *= -1;
+  }));
   EXPECT_FALSE(prepare([](ConvCommand &conv) { conv.b.dtype = DType::F64; }));
   EXPECT_FALSE(prepare([](ConvCommand &conv) { conv.scratch->shape = {64}; }));
 }

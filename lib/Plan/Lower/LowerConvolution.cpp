@@ -29,13 +29,13 @@ static StridedView withGroups(StridedView view, Layout layout) {
 }
 
 /// Whether the dimensions from `first` on number elements `step` apart, in
-/// row-major order.
+/// row-major order. Repeated elements, and such as lie backwards, do not.
 static bool isEven(const StridedView &view, size_t first,
                    std::optional<int64_t> step = std::nullopt) {
   for (size_t dim = view.shape.size(); dim-- > first;) {
     if (view.shape[dim] == 1)
       continue;
-    if (step && view.strides[dim] != *step)
+    if (view.strides[dim] <= 0 || (step && view.strides[dim] != *step))
       return false;
     step = view.strides[dim] * view.shape[dim];
   }

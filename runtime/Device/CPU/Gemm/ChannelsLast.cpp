@@ -15,7 +15,8 @@ struct Side {
 
   /// Whether rows of all samples lie evenly apart.
   bool isEven() const {
-    return positions == 1 || strides[0] == positions * strides[3];
+    return positions == 1 ? strides[0] >= channels
+                          : strides[0] == positions * strides[3];
   }
   int64_t rowStride() const { return positions == 1 ? strides[0] : strides[3]; }
 };

@@ -7,7 +7,8 @@ using namespace accel::rt::cpu;
 namespace {
 
 /// Elements between positions, which `dims` dimensions number in row-major
-/// order; 0 where there is one, none where they lie unevenly.
+/// order; 0 where there is one, none where they lie unevenly, backwards or at
+/// one place.
 std::optional<int64_t> getStep(const ConvolutionDesc::Space &sizes,
                                const int64_t *strides, size_t dims) {
   int64_t step = 0, next = 0;
@@ -17,7 +18,7 @@ std::optional<int64_t> getStep(const ConvolutionDesc::Space &sizes,
       continue;
     if (step == 0)
       step = next = stride;
-    if (stride != next)
+    if (stride <= 0 || stride != next)
       return std::nullopt;
     next *= size;
   }
