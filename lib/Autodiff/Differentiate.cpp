@@ -20,7 +20,9 @@ public:
 
 private:
   void findActive();
+  bool passesTermsOn(Operation *op) const;
   LogicalResult visit(Operation *op);
+  LogicalResult visit(Operation *op, ArrayRef<Value> gradients);
   Value getGradient(Value value);
   bool isActive(Value value) const {
     return active.contains(value) &&
@@ -140,10 +142,33 @@ InFlightDiagnostic &Reverse::explain(InFlightDiagnostic &diagnostic,
   return diagnostic;
 }
 
+/// Whether each term of a value's gradient goes on by itself: of a transpose
+/// that several convolutions read, since their sum would have channels first
+/// where all else has them last (nn-put-channels-last).
+bool Reverse::passesTermsOn(Operation *op) const {
+  if (!isa<nn::TransposeOp>(op))
+    return false;
+  auto found = terms.find(op->getResult(0));
+  return found != terms.end() && found->second.size() > 1 &&
+         llvm::all_of(found->second, [](Value term) {
+           return term.getDefiningOp<nn::ConvInputGradOp>();
+         });
+}
+
 LogicalResult Reverse::visit(Operation *op) {
+  if (passesTermsOn(op)) {
+    SmallVector<Value> list = terms.find(op->getResult(0))->second;
+    return failure(llvm::any_of(
+        list, [&](Value term) { return failed(visit(op, {term})); }));
+  }
   SmallVector<Value> gradients;
   for (Value result : op->getResults())
     gradients.push_back(isActive(result) ? getGradient(result) : Value());
+  return visit(op, gradients);
+}
+
+/// Of an op whose results have these gradients, null for those without.
+LogicalResult Reverse::visit(Operation *op, ArrayRef<Value> gradients) {
   SmallVector<bool> wanted;
   for (Value operand : op->getOperands())
     wanted.push_back(isActive(operand));
