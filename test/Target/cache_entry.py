@@ -75,6 +75,9 @@ def flip(folder, command, flips, seed, flags):
         damaged = bytearray(kept[path])
         damaged[bit // 8] ^= 1 << bit % 8
         path.write_bytes(damaged)
+        if path.suffix == ".kernel":  # read where no library of them is kept
+            for library in path.parent.glob("*.kernels"):
+                library.unlink()
         executable.unlink()
         code, errors, found = compile_it()
         warned = errors.count("warning: ") == 1 and path.name in errors

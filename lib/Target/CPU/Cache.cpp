@@ -51,7 +51,7 @@ std::string accel::cpu::getCacheFolder() {
   return std::string(folder);
 }
 
-static std::string hash(StringRef bytes) {
+std::string Cache::hash(StringRef bytes) {
   SHA256 hasher;
   hasher.update(bytes);
   return toHex(hasher.final(), /*LowerCase=*/true);
@@ -135,7 +135,7 @@ std::string Cache::identify(StringRef inputs) const {
 static std::string getHeader(StringRef id, StringRef content) {
   return "acc cache 1\ninputs " + id.str() + "\nlength " +
          utohexstr(content.size(), /*LowerCase=*/true, 16) + "\ncontent " +
-         hash(content) + "\n";
+         Cache::hash(content) + "\n";
 }
 
 /// Reads a file that is one's own to its end; what is wrong with it if that is
@@ -259,7 +259,7 @@ bool Cache::insert(StringRef inputs, StringRef content) {
     ::unlinkat(descriptor, unfinished.c_str(), 0);
     return fail(error);
   }
-  ::fsync(descriptor); // or else the name may be lost, which costs time only
+  // The name may be lost with the power, which costs time only.
   return true;
 }
 

@@ -43,6 +43,9 @@ public:
   Cache(const Cache &) = delete;
   Cache &operator=(const Cache &) = delete;
 
+  /// SHA-256, in hexadecimal digits.
+  static std::string hash(llvm::StringRef bytes);
+
   /// The bytes that were kept for these inputs, read once: what is returned is
   /// what was checked. None where nothing was kept; where what is there cannot
   /// be believed it is discarded.
@@ -51,6 +54,8 @@ public:
   /// where a folder was named and nothing can be written there, a process says
   /// so once.
   bool insert(llvm::StringRef inputs, llvm::StringRef content);
+  /// Whether the folder was there and may not be used, as `warn` was told.
+  bool isRefused() const { return refused; }
   /// Removes what is kept for these inputs, and warns that it was not
   /// `expected`, but `found`.
   void discard(llvm::StringRef inputs, const llvm::Twine &expected,

@@ -20,6 +20,7 @@
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
@@ -119,7 +120,7 @@ static void annotate(llvm::Module &module, const CpuTarget &target) {
 /// CPU it is: raise the number when `optimize`, the emission or `linkLibrary`
 /// make another library of the same text.
 static constexpr const char *kRecipe =
-    "recipe 1, LLVM " LLVM_VERSION_STRING "\n";
+    "recipe 2, LLVM " LLVM_VERSION_STRING "\n";
 
 static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PipelineTuningOptions tuning;
@@ -139,6 +140,26 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 }
 
 namespace {
+/// One kernel's code. What is kept of it has no name of the program's, so that
+/// it is found again where another program has the same code: kernels of a
+/// model hardly differ between its optimizers and layouts.
+struct Code {
+  Code(StringRef symbol, const KernelInstance *instance)
+      : symbol(symbol), instance(instance) {}
+  Code(StringRef symbol, const SoftmaxDesc &softmax)
+      : symbol(symbol), softmax(softmax) {}
+
+  std::string symbol; ///< what the program calls it
+  const KernelInstance *instance = nullptr;
+  std::optional<SoftmaxDesc> softmax; ///< if it is no instance
+
+  OwningOpRef<ModuleOp> module;
+  std::unique_ptr<llvm::Module> llvm;
+  std::string text; ///< all that the object is made of
+  std::string name; ///< of the object's function, which is that of its text
+  std::string object;
+};
+
 /// Kernels that one thread compiles: so many at a time, whatever the machine
 /// has, so that it is the same library everywhere. Has contexts of its own:
 /// threads share nothing, and passes may load no dialects.
@@ -148,19 +169,14 @@ public:
 
   explicit Unit(const CpuTarget &target)
       : target(target),
-        context(getRegistry(), MLIRContext::Threading::DISABLED),
-        module(makeKernelModule(context)) {}
-
-  void add(const KernelInstance &instance) { instances.push_back(&instance); }
-  void add(SoftmaxDesc softmax) { softmaxes.push_back(std::move(softmax)); }
-  size_t size() const { return instances.size() + softmaxes.size(); }
+        context(getRegistry(), MLIRContext::Threading::DISABLED) {}
 
   /// Makes the code and its text; says what is wrong with it.
   void emit();
+  /// Makes the objects that are not there yet.
   void optimizeAndAssemble();
 
-  std::string text, problem;
-  SmallVector<char> object;
+  std::string problem;
 
 private:
   static DialectRegistry getRegistry() {
@@ -169,52 +185,82 @@ private:
     registerLLVMDialectTranslation(registry);
     return registry;
   }
+  bool emit(Code &code);
+  bool assemble(Code &code);
 
   const CpuTarget &target;
-  SmallVector<const KernelInstance *> instances;
-  SmallVector<SoftmaxDesc> softmaxes;
   MLIRContext context;
-  OwningOpRef<ModuleOp> module;
   llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> code;
   std::unique_ptr<llvm::TargetMachine> machine;
+
+public:
+  SmallVector<Code> codes; ///< which the contexts outlive
 };
 } // namespace
 
-void Unit::emit() {
-  for (const KernelInstance *instance : instances)
-    emitKernel(*module, *instance);
-  for (const SoftmaxDesc &softmax : softmaxes)
-    emitSoftmax(*module, softmax);
-  if (failed(mlir::verify(*module)) || failed(lowerToLLVM(*module))) {
+/// What a kernel is called while it is compiled.
+static constexpr llvm::StringLiteral kAnyKernel = "kernel";
+
+bool Unit::emit(Code &code) {
+  code.module = makeKernelModule(context);
+  std::string own = kAnyKernel.str();
+  if (code.softmax) {
+    SoftmaxDesc softmax = *code.softmax;
+    softmax.symbol = own = (kSoftmaxPrefix + kAnyKernel).str();
+    emitSoftmax(*code.module, softmax);
+  } else {
+    KernelInstance instance = *code.instance;
+    instance.symbol = own;
+    emitKernel(*code.module, instance);
+  }
+  if (failed(mlir::verify(*code.module)) || failed(lowerToLLVM(*code.module))) {
     problem = "expected kernels that lower to LLVM IR";
-    return;
+    return false;
   }
-  code = translateModuleToLLVMIR(*module, llvmContext, "kernels");
-  machine = createTargetMachine(target, problem);
-  if (!machine)
-    return;
-  if (!code) {
+  code.llvm = translateModuleToLLVMIR(*code.module, llvmContext, "kernels");
+  if (!code.llvm) {
     problem = "expected kernels that translate to LLVM IR";
-    return;
+    return false;
   }
-  code->setTargetTriple(machine->getTargetTriple());
-  code->setDataLayout(machine->createDataLayout());
-  annotate(*code, target);
-  llvm::raw_string_ostream stream(text);
-  code->print(stream, nullptr);
+  code.llvm->setTargetTriple(machine->getTargetTriple());
+  code.llvm->setDataLayout(machine->createDataLayout());
+  annotate(*code.llvm, target);
+  code.text = kRecipe;
+  llvm::raw_string_ostream stream(code.text);
+  code.llvm->print(stream, nullptr);
+  code.name = "k" + Cache::hash(code.text);
+  llvm::Function *function = code.llvm->getFunction(own);
+  function->setName(code.name);
+  // Only the program's names for it are seen from outside.
+  function->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  return true;
 }
 
-void Unit::optimizeAndAssemble() {
-  optimize(*code, *machine);
+void Unit::emit() {
+  machine = createTargetMachine(target, problem);
+  if (machine)
+    (void)llvm::all_of(codes, [&](Code &code) { return emit(code); });
+}
+
+bool Unit::assemble(Code &code) {
+  optimize(*code.llvm, *machine);
+  SmallVector<char> object;
   llvm::raw_svector_ostream stream(object);
   llvm::legacy::PassManager emission;
   if (machine->addPassesToEmitFile(emission, stream, nullptr,
                                    llvm::CodeGenFileType::ObjectFile)) {
     problem = "expected an LLVM that writes object files for x86-64";
-    return;
+    return false;
   }
-  emission.run(*code);
+  emission.run(*code.llvm);
+  code.object.assign(object.begin(), object.end());
+  return true;
+}
+
+void Unit::optimizeAndAssemble() {
+  (void)llvm::all_of(codes, [&](Code &code) {
+    return !code.object.empty() || assemble(code);
+  });
 }
 
 FailureOr<std::string> cpu::compileInstances(ArrayRef<KernelInstance> instances,
@@ -227,21 +273,19 @@ FailureOr<std::string> cpu::compileInstances(ArrayRef<KernelInstance> instances,
 
   std::vector<std::unique_ptr<Unit>> units;
   llvm::StringSet<> known;
-  auto nextUnit = [&]() -> Unit & {
-    if (units.empty() || units.back()->size() == Unit::kKernels)
+  auto add = [&](Code code) {
+    if (!known.insert(code.symbol).second)
+      return;
+    if (units.empty() || units.back()->codes.size() == Unit::kKernels)
       units.push_back(std::make_unique<Unit>(target));
-    return *units.back();
+    units.back()->codes.push_back(std::move(code));
   };
   for (const KernelInstance &instance : instances)
-    if (known.insert(instance.symbol).second)
-      nextUnit().add(instance);
+    add(Code(instance.symbol, &instance));
   for (Operation *attention : attentions) {
     SoftmaxDesc softmax = getSoftmax(attention);
-    if (known.insert(softmax.symbol).second)
-      nextUnit().add(std::move(softmax));
+    add(Code(softmax.symbol, softmax));
   }
-  if (units.empty())
-    nextUnit(); // a library of nothing
   initializeX86();
   auto inParallel = [&](void (Unit::*step)()) -> LogicalResult {
     parallelForEach(loc.getContext(), units,
@@ -255,21 +299,49 @@ FailureOr<std::string> cpu::compileInstances(ArrayRef<KernelInstance> instances,
     return failure();
 
   std::string inputs = kRecipe;
+  std::vector<std::pair<std::string, std::string>> names;
   for (auto &unit : units)
-    inputs += unit->text;
-  Cache cache(
-      getCacheFolder(), "kernels", "kernels",
-      [loc](const llvm::Twine &message) { emitWarning(loc) << message; });
-  if (std::optional<std::string> library = cache.find(inputs))
+    for (const Code &code : unit->codes) {
+      names.emplace_back(code.symbol, code.name);
+      inputs += code.symbol + "=" + code.name + "\n";
+    }
+  auto warn = [loc](const llvm::Twine &message) {
+    emitWarning(loc) << message;
+  };
+  Cache libraries(getCacheFolder(), "kernels", "kernels", warn);
+  if (std::optional<std::string> library = libraries.find(inputs))
     return *library;
+
+  Cache objects(getCacheFolder(), "kernel", "kernels", warn);
+  llvm::StringMap<Code *> byName;
+  std::vector<Code *> missing;
+  SmallVector<Code *> distinct;
+  for (auto &unit : units)
+    for (Code &code : unit->codes) {
+      if (!byName.try_emplace(code.name, &code).second) {
+        code.object = " "; // another one's
+        continue;
+      }
+      distinct.push_back(&code);
+      if (!libraries.isRefused())
+        if (std::optional<std::string> object = objects.find(code.text)) {
+          code.object = std::move(*object);
+          continue;
+        }
+      missing.push_back(&code);
+    }
   if (failed(inParallel(&Unit::optimizeAndAssemble)))
     return failure();
   FailureOr<std::string> library = linkLibrary(
-      llvm::map_to_vector(
-          units, [](auto &unit) { return ArrayRef<char>(unit->object); }),
-      loc);
-  if (succeeded(library))
-    cache.insert(inputs, *library);
+      llvm::map_to_vector(distinct,
+                          [](Code *code) { return StringRef(code->object); }),
+      names, loc);
+  if (failed(library))
+    return failure();
+  // A folder that does not take the library takes no objects either.
+  if (libraries.insert(inputs, *library))
+    for (Code *code : missing)
+      objects.insert(code->text, code->object);
   return library;
 }
 

@@ -58,12 +58,12 @@ bool isOfCpu(mlir::Operation *command);
 
 /// Compiles every kernel that the CPU's commands of `plan` name, and the
 /// softmax of each attention and attention gradient, into one shared library;
-/// returns its bytes. Kernels that are the same function are compiled once. The
-/// library is taken from the cache ($ACCEL_CACHE, else $XDG_CACHE_HOME/acc,
-/// else
-/// ~/.cache/acc) if the same code was compiled for the same target before and
-/// what was kept is as it was; a warning says where it is not. Errors are
-/// located at the op that cannot be compiled.
+/// returns its bytes. Kernels that are the same function are compiled once, and
+/// those that are the same code. The library, and where there is none each
+/// kernel's object, is taken from the cache ($ACCEL_CACHE, else
+/// $XDG_CACHE_HOME/acc, else ~/.cache/acc) if the same code was compiled for
+/// the same target before and what was kept is as it was; a warning says where
+/// it is not. Errors are located at the op that cannot be compiled.
 llvm::FailureOr<std::string> compileKernels(mlir::ModuleOp plan,
                                             const CpuTarget &target);
 

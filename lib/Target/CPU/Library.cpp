@@ -13,7 +13,7 @@ using namespace accel::cpu;
 namespace fs = llvm::sys::fs;
 
 /// Writes a file that did not exist; why not if that is impossible.
-static std::error_code writeFile(int descriptor, StringRef content) {
+static std::error_code writeObject(int descriptor, StringRef content) {
   llvm::raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
   stream << content;
   stream.close();
@@ -83,11 +83,20 @@ static FailureOr<std::string> findLinker(Location loc) {
                            "none: install lld-22";
 }
 
-FailureOr<std::string> accel::cpu::linkLibrary(ArrayRef<ArrayRef<char>> objects,
-                                               Location loc) {
+FailureOr<std::string>
+accel::cpu::linkLibrary(ArrayRef<StringRef> objects,
+                        ArrayRef<std::pair<std::string, std::string>> names,
+                        Location loc) {
   FailureOr<std::string> linker = findLinker(loc);
   if (failed(linker))
     return failure();
+  // A linker script beside the objects says what they are called. A library of
+  // nothing has no objects.
+  std::string script;
+  for (const auto &[symbol, own] : names)
+    script += "\"" + symbol + "\" = " + own + ";\n";
+  SmallVector<StringRef> contents(objects);
+  contents.push_back(script);
   SmallVector<SmallString<128>> inputs;
   SmallString<128> output, messages;
   llvm::scope_exit cleanUp([&] {
@@ -98,14 +107,14 @@ FailureOr<std::string> accel::cpu::linkLibrary(ArrayRef<ArrayRef<char>> objects,
         fs::remove(path);
   });
   std::error_code error;
-  for (ArrayRef<char> object : objects) {
+  for (StringRef content : contents) {
     int descriptor = -1;
     SmallString<128> input;
     error = fs::createTemporaryFile("acc-kernels", "o", descriptor, input);
     if (error)
       break;
     inputs.push_back(input);
-    error = writeFile(descriptor, StringRef(object.data(), object.size()));
+    error = writeObject(descriptor, content);
     if (error)
       break;
   }

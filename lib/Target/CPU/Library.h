@@ -9,10 +9,14 @@
 
 namespace accel::cpu {
 
-/// Links object files into a shared library with lld. Errors: no lld in
-/// ../lib/acc/bin of the program, on PATH or beside LLVM; what lld says.
+/// Links object files into a shared library with lld, which exports each of
+/// `names`: a symbol, and the objects' hidden one that it stands for. Errors:
+/// no lld in ../lib/acc/bin of the program, on PATH or beside LLVM; what lld
+/// says.
 llvm::FailureOr<std::string>
-linkLibrary(llvm::ArrayRef<llvm::ArrayRef<char>> objects, mlir::Location loc);
+linkLibrary(llvm::ArrayRef<llvm::StringRef> objects,
+            llvm::ArrayRef<std::pair<std::string, std::string>> names,
+            mlir::Location loc);
 
 } // namespace accel::cpu
 
