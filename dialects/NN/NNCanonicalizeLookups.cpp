@@ -45,7 +45,7 @@ static void replaceBySlice(Operation *op, Value table, unsigned dim,
   rewriter.replaceOpWithNewOp<ReshapeOp>(op, op->getResult(0).getType(), slice);
 }
 
-static bool isPlain(Operation *op) {
+static bool areTypesPlain(Operation *op) {
   return llvm::none_of(
       llvm::concat<Type>(SmallVector<Type>(op->getOperandTypes()),
                          SmallVector<Type>(op->getResultTypes())),
@@ -61,7 +61,7 @@ struct SliceOfGather : OpRewritePattern<GatherOp> {
                                 PatternRewriter &rewriter) const override {
     auto place =
         findPlace(op.getIndices(), op.getTable().getType(), op.getDim(), 1);
-    if (!place || !isPlain(op))
+    if (!place || !areTypesPlain(op))
       return rewriter.notifyMatchFailure(op, "no one place that is known");
     // What it picks may not be trained, or not be picked.
     if (op.getPaddingIndex() || op.getNonNegative())
@@ -82,7 +82,7 @@ struct SliceOfGatherNd : OpRewritePattern<GatherNdOp> {
                      ? findPlace(op.getIndices(), op.getTable().getType(),
                                  /*dim=*/0, depth)
                      : std::nullopt;
-    if (!place || !isPlain(op))
+    if (!place || !areTypesPlain(op))
       return rewriter.notifyMatchFailure(op, "no one place that is known");
     replaceBySlice(op, op.getTable(), /*dim=*/0, *place, rewriter);
     return success();

@@ -23,7 +23,7 @@ struct AppendGradientsPass
       return signalPassFailure();
     Operation *exit = function.front().getTerminator();
     if (exit->getNumOperands() == 0 || !isFloat(exit->getOperand(0)) ||
-        NNBuilder::typeOf(exit->getOperand(0)).getNumElements() != 1) {
+        typeOf(exit->getOperand(0)).getNumElements() != 1) {
       function.emitError() << "expected a scalar of floats as first result, "
                               "found function type "
                            << function.getFunctionType();

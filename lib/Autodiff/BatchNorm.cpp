@@ -39,7 +39,7 @@ static Value buildFactor(const NNBuilder &build, Value variance,
 }
 
 static void finish(const NNBuilder &build, nn::BatchNormOp norm, Value result) {
-  RankedTensorType type = NNBuilder::typeOf(norm.getInput());
+  RankedTensorType type = typeOf(norm.getInput());
   norm.replaceAllUsesWith(build.cast(build.reshape(result, type.getShape()),
                                      type.getElementType()));
   norm.erase();
@@ -50,7 +50,7 @@ void autodiff::normalizeByRunning(func::FuncOp entry) {
            entry.getBody().front().getOps<nn::BatchNormOp>())) {
     OpBuilder builder(norm);
     NNBuilder build{builder, norm.getLoc()};
-    RankedTensorType type = NNBuilder::typeOf(norm.getInput());
+    RankedTensorType type = typeOf(norm.getInput());
     Type wide = widen(type.getElementType());
     auto others = llvm::filter_to_vector(
         llvm::seq<int64_t>(0, type.getRank()),
@@ -119,7 +119,7 @@ LogicalResult BatchNormalizer::findRows() {
   int64_t batch = finder.getBatch();
   for (nn::BatchNormOp norm :
        entry.getBody().front().getOps<nn::BatchNormOp>()) {
-    RankedTensorType type = NNBuilder::typeOf(norm.getInput());
+    RankedTensorType type = typeOf(norm.getInput());
     RowFinder::State state =
         finder.lookup(mapping.lookup(norm.getOperation())->getOperand(0));
     if (!hasRows || state.kind != RowKind::Rows ||
@@ -156,7 +156,7 @@ LogicalResult BatchNormalizer::keep(nn::BatchNormOp norm, Value running,
 LogicalResult BatchNormalizer::normalize(nn::BatchNormOp norm) {
   OpBuilder builder(norm);
   NNBuilder build{builder, norm.getLoc()};
-  RankedTensorType type = NNBuilder::typeOf(norm.getInput());
+  RankedTensorType type = typeOf(norm.getInput());
   // (…, outer, parts, rows of a part, …): of parts and channels there are
   // statistics.
   SmallVector<int64_t> split;
@@ -221,7 +221,7 @@ Value BatchNormalizer::updateRunning(BlockArgument running, ArrayRef<Own> all) {
   OpBuilder builder(entry.getBody().front().getTerminator());
   NNBuilder build{builder, states.find(running).getLoc()};
   Type wide = getElementTypeOrSelf(all.front().value);
-  ArrayRef<int64_t> channels = NNBuilder::typeOf(running).getShape();
+  ArrayRef<int64_t> channels = typeOf(running).getShape();
   int64_t together = scope.parts / scope.updates;
   double left = 1; // of what is there before
   std::vector<SmallVector<double>> weights(all.size(),

@@ -159,7 +159,7 @@ void StepBuilder::addGradient(nn::StateOp state, Value gradient) {
   SmallVector<FlatSymbolRefAttr> members = state.getMembers();
   if (members.empty())
     return addResult(gradient, (state.getSymName() + ".grad").str());
-  RankedTensorType type = NNBuilder::typeOf(gradient);
+  RankedTensorType type = typeOf(gradient);
   SmallVector<int64_t> starts(type.getRank(), 0), sizes(type.getShape()),
       steps(type.getRank(), 1);
   sizes[0] = 1;
@@ -217,7 +217,7 @@ LogicalResult StepBuilder::addScaler() {
 /// of them as they were; of each element times zero the sum is zero, or NaN.
 void StepBuilder::unscale() {
   NNBuilder build{builder, named("loss scale")};
-  Type element = NNBuilder::typeOf(trained.front().argument).getElementType();
+  Type element = typeOf(trained.front().argument).getElementType();
   overflows = build.make<nn::NotOp>(
       build.isFinite(sumOver(build, gradients, element, [&](Value gradient) {
         return build.scale(gradient, 0);
@@ -236,9 +236,8 @@ StepBuilder::addOptimizerStates(MutableArrayRef<Updating> parameters) {
   llvm::MapVector<StringRef, SmallVector<std::pair<Updating *, size_t>>> owners;
   for (Updating &each : parameters) {
     nn::StateOp state = each.trained->state;
-    for (const StateSpec &spec :
-         each.optimizer->getStates(NNBuilder::typeOf(each.trained->argument),
-                                   !state.getMembers().empty())) {
+    for (const StateSpec &spec : each.optimizer->getStates(
+             typeOf(each.trained->argument), !state.getMembers().empty())) {
       byName[spec.name].push_back({(spec.name + "/" + state.getSymName()).str(),
                                    spec.type, int64_t(state.getChunk()),
                                    spec.first});
@@ -289,9 +288,8 @@ LogicalResult StepBuilder::addAverages(MutableArrayRef<Updating> parameters) {
                 "evaluate what acc-run --save-weights F --averages writes";
     owners.push_back(&each);
     wanted.push_back({(kAverage + state.getSymName()).str(),
-                      NNBuilder::typeOf(each.trained->argument),
-                      int64_t(state.getChunk()), 0,
-                      isStack ? nn::StateOp() : state});
+                      typeOf(each.trained->argument), int64_t(state.getChunk()),
+                      0, isStack ? nn::StateOp() : state});
   }
   FailureOr<SmallVector<Write>> added =
       addStates(wanted, nn::StateRole::moment);
@@ -314,8 +312,7 @@ Value StepBuilder::buildAverage(const NNBuilder &build, const Updating &each,
                                 Value parameter, Value step) {
   Value old = each.average.old;
   Value isFirst = build.compare(nn::ComparePredicate::lt, step, build.f64(2));
-  return build.select(build.spread(isFirst, NNBuilder::typeOf(old).getShape()),
-                      parameter,
+  return build.select(build.spread(isFirst, typeOf(old).getShape()), parameter,
                       lerp(build, old, parameter, 1 - *rule.averageDecay));
 }
 
@@ -372,7 +369,7 @@ Value StepBuilder::buildVerdict(const NNBuilder &build, Value loss,
 
 LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   NNBuilder build{builder, named("update")};
-  Type element = NNBuilder::typeOf(loss).getElementType();
+  Type element = typeOf(loss).getElementType();
   if (!scaling.empty())
     unscale();
   NNBuilder ofNorm{builder, named("gradient norm")};
@@ -408,14 +405,14 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   if (failed(addOptimizerStates(parameters)) || failed(addAverages(parameters)))
     return failure();
   auto keepUnlessDone = [&](const NNBuilder &own, Value value, Value old) {
-    RankedTensorType type = NNBuilder::typeOf(old);
+    RankedTensorType type = typeOf(old);
     // In the shape that it is made in, so that one loop does both.
     if (auto shaped = value.getDefiningOp<nn::ReshapeOp>()) {
       value = shaped.getInput();
-      old = own.reshape(old, NNBuilder::typeOf(value).getShape());
+      old = own.reshape(old, typeOf(value).getShape());
     }
-    Value kept = own.select(
-        own.spread(isDone, NNBuilder::typeOf(old).getShape()), value, old);
+    Value kept =
+        own.select(own.spread(isDone, typeOf(old).getShape()), value, old);
     return own.reshape(kept, type.getShape());
   };
   SmallVector<Write> writes;
@@ -454,8 +451,7 @@ LogicalResult StepBuilder::update(Value loss, bool emitGradients) {
   for (auto [each, gradient] : llvm::zip(trained, gradients))
     if (emitGradients)
       addGradient(each.state,
-                  gradient ? gradient
-                           : build.splat(NNBuilder::typeOf(each.argument), 0));
+                  gradient ? gradient : build.splat(typeOf(each.argument), 0));
   auto addWrite = [&](nn::StateOp state, Value value) {
     results.push_back(value);
     resultAttributes.push_back(builder.getDictionaryAttr({builder.getNamedAttr(

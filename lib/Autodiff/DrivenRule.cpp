@@ -2,15 +2,12 @@
 
 #include "DrivenRule.h"
 
+#include "lib/Autodiff/OptionError.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace llvm;
 using namespace accel::autodiff;
-
-static Error fail(const Twine &message) {
-  return createStringError(inconvertibleErrorCode(), message);
-}
 
 StringRef accel::autodiff::getDrivenMomentum(const ScheduleRule &schedule,
                                              const OptimizerKind &optimizer) {

@@ -12,12 +12,12 @@ static Value expand(nn::DropoutOp dropout, Value calls, int64_t seed) {
   OpBuilder builder(dropout);
   NNBuilder build{builder, dropout.getLoc()};
   Value input = dropout.getInput();
-  RankedTensorType type = NNBuilder::typeOf(input);
+  RankedTensorType type = typeOf(input);
   double ratio = dropout.getRatio().convertToDouble();
   Value key = buildRandomKey(build, calls, seed, dropout.getSite());
   Value random = buildUniform(build, key, type.getShape());
   Value dropped = build.compare(nn::ComparePredicate::lt, random,
-                                build.splat(NNBuilder::typeOf(random), ratio));
+                                build.splat(typeOf(random), ratio));
   return build.select(dropped, build.splat(type, 0),
                       build.mul(input, build.splat(type, 1 / (1 - ratio))));
 }

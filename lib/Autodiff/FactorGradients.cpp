@@ -185,7 +185,7 @@ void Factorer::giveStates() {
   Value isDone = buildIsDone({builder, verdict.getLoc()}, verdict);
   for (auto &each : carried) {
     NNBuilder build{builder, each->state.getLoc()};
-    Value keep = build.spread(isDone, NNBuilder::typeOf(each->old).getShape());
+    Value keep = build.spread(isDone, typeOf(each->old).getShape());
     results.push_back(build.select(keep, each->value, each->old));
     attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
         nn::kStateAttr, FlatSymbolRefAttr::get(each->state.getSymNameAttr()))));

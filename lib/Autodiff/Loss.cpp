@@ -52,7 +52,7 @@ static FailureOr<Value> buildCrossEntropy(func::FuncOp entry, StringRef spec) {
   if (failed(found))
     return failure();
   Value logits = *found;
-  RankedTensorType type = NNBuilder::typeOf(logits);
+  RankedTensorType type = typeOf(logits);
   if (!isa<FloatType>(type.getElementType()) || type.getRank() < 1)
     return emitError(logits.getLoc())
            << "expected logits of floats, of rank 1 or more, found output '"
@@ -71,11 +71,10 @@ static FailureOr<Value> buildCrossEntropy(func::FuncOp entry, StringRef spec) {
     logits = build.cast(logits, builder.getF32Type());
   Value losses = nn::CrossEntropyOp::create(builder, build.loc, logits, *labels,
                                             kIgnoredLabel);
-  Value counts =
-      build.cast(build.compare(nn::ComparePredicate::ne, *labels,
-                               build.splat(NNBuilder::typeOf(*labels),
-                                           double(kIgnoredLabel))),
-                 NNBuilder::typeOf(losses).getElementType());
+  Value counts = build.cast(
+      build.compare(nn::ComparePredicate::ne, *labels,
+                    build.splat(typeOf(*labels), double(kIgnoredLabel))),
+      typeOf(losses).getElementType());
   return build.div(build.sumFrom(losses, 0), build.sumFrom(counts, 0));
 }
 
@@ -85,7 +84,7 @@ FailureOr<Value> autodiff::buildLoss(func::FuncOp entry, StringRef spec) {
   FailureOr<Value> loss = findOutput(entry, spec);
   if (failed(loss))
     return failure();
-  RankedTensorType type = NNBuilder::typeOf(*loss);
+  RankedTensorType type = typeOf(*loss);
   if (type.getNumElements() != 1 || !isa<FloatType>(type.getElementType()))
     return emitError(loss->getLoc())
            << "expected a loss of one float, found output '" << spec

@@ -5,6 +5,7 @@
 
 #include "LossScaler.h"
 
+#include "lib/Autodiff/OptionError.h"
 #include "lib/Names/Nearest.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
@@ -25,7 +26,7 @@ struct Kind {
 };
 
 /// A key, and by whom it is read: a bit for each ScalerKind.
-struct Key {
+struct ScalerKey {
   StringLiteral name;
   unsigned readers;
   StringLiteral what; ///< that is expected
@@ -71,7 +72,7 @@ static bool readFactor(StringRef text, double least, double most,
   return true;
 }
 
-static bool readCount(StringRef text, int64_t &into) {
+static bool readScalerCount(StringRef text, int64_t &into) {
   int64_t number;
   if (text.getAsInteger(10, number) || number < 1)
     return false;
@@ -89,7 +90,7 @@ static constexpr unsigned kPatient =
     bit(ScalerKind::DeepSpeed) | bit(ScalerKind::Megatron);
 static constexpr double kAny = std::numeric_limits<double>::infinity();
 
-static constexpr Key kKeys[] = {
+static constexpr ScalerKey kScalerKeys[] = {
     {"init_scale", kDynamic | bit(ScalerKind::Static), "a scale above 0",
      [](StringRef s, ScalerRule &r) { return readScale(s, r.initScale); }},
     {"growth_factor", kDynamic, "a factor above 1",
@@ -102,9 +103,13 @@ static constexpr Key kKeys[] = {
        return readFactor(s, 0, 1, r.backoffFactor);
      }},
     {"growth_interval", kDynamic, "a count of steps of at least 1",
-     [](StringRef s, ScalerRule &r) { return readCount(s, r.growthInterval); }},
+     [](StringRef s, ScalerRule &r) {
+       return readScalerCount(s, r.growthInterval);
+     }},
     {"hysteresis", kPatient, "a count of overflows of at least 1",
-     [](StringRef s, ScalerRule &r) { return readCount(s, r.hysteresis); }},
+     [](StringRef s, ScalerRule &r) {
+       return readScalerCount(s, r.hysteresis);
+     }},
     {"consecutive_hysteresis", bit(ScalerKind::DeepSpeed), "true or false",
      [](StringRef s, ScalerRule &r) {
        r.consecutiveHysteresis = s == "true";
@@ -116,13 +121,9 @@ static constexpr Key kKeys[] = {
 
 SmallVector<StringRef> accel::autodiff::scalerKeys() {
   SmallVector<StringRef> names{"type"};
-  for (const Key &key : kKeys)
+  for (const ScalerKey &key : kScalerKeys)
     names.push_back(key.name);
   return names;
-}
-
-static llvm::Error fail(const Twine &message) {
-  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
 llvm::Expected<ScalerRule> accel::autodiff::parseScalerRule(
@@ -148,9 +149,9 @@ llvm::Expected<ScalerRule> accel::autodiff::parseScalerRule(
     StringRef name = setting;
     if (name == "type")
       continue;
-    auto *key =
-        llvm::find_if(kKeys, [&](const Key &one) { return one.name == name; });
-    if (key == std::end(kKeys)) {
+    auto *key = llvm::find_if(
+        kScalerKeys, [&](const ScalerKey &one) { return one.name == name; });
+    if (key == std::end(kScalerKeys)) {
       SmallVector<StringRef> names = scalerKeys();
       return fail("unknown key 'scaler." + name + "'" +
                   suggestName(name, names));

@@ -18,9 +18,7 @@ namespace {
 
 using Terms = SmallVector<LossTerm>;
 
-bool isNumber(Value value) {
-  return NNBuilder::typeOf(value).getNumElements() == 1;
-}
+bool isNumber(Value value) { return typeOf(value).getNumElements() == 1; }
 
 bool isFloat(Value value) {
   return isa<FloatType>(getElementTypeOrSelf(value));
@@ -47,7 +45,7 @@ public:
     if (auto reduce = dyn_cast<nn::ReduceOp>(op))
       if (auto list = reduce.getInput().getDefiningOp<nn::ConcatOp>();
           list && reduce.getKind() == nn::ReductionKind::sum)
-        return splitList(list, NNBuilder::typeOf(value));
+        return splitList(list, typeOf(value));
     if (auto product = dyn_cast<nn::MulOp>(op))
       for (auto [sum, inverse] :
            {std::pair(product.getLhs(), product.getRhs()),
@@ -220,7 +218,7 @@ autodiff::splitLoss(OpBuilder &builder, Value loss,
       }))
     return std::nullopt;
   NNBuilder build{builder, loss.getLoc()};
-  Type element = NNBuilder::typeOf(loss).getElementType();
+  Type element = typeOf(loss).getElementType();
   auto same = [](const LossTerm &a, const LossTerm &b) {
     return a.denominator == b.denominator && a.plus == b.plus &&
            a.least == b.least;

@@ -28,7 +28,7 @@ std::optional<LowRank> autodiff::chooseLowRank(ArrayRef<int64_t> shape,
 /// Rows [from, from + count) of a matrix.
 static Value sliceRows(const NNBuilder &build, Value matrix, int64_t from,
                        int64_t count) {
-  ArrayRef<int64_t> shape = NNBuilder::typeOf(matrix).getShape();
+  ArrayRef<int64_t> shape = typeOf(matrix).getShape();
   if (count == shape[0])
     return matrix;
   return build.make<nn::SliceOp>(matrix, ArrayRef<int64_t>{from, 0},
@@ -38,8 +38,8 @@ static Value sliceRows(const NNBuilder &build, Value matrix, int64_t from,
 
 Value autodiff::buildOrthonormal(const NNBuilder &build, Value matrix,
                                  double epsilon) {
-  int64_t rank = NNBuilder::typeOf(matrix).getDimSize(0),
-          size = NNBuilder::typeOf(matrix).getDimSize(1);
+  int64_t rank = typeOf(matrix).getDimSize(0),
+          size = typeOf(matrix).getDimSize(1);
   SmallVector<Value> rows;
   Value rest = matrix;
   for (int64_t left = rank; left > 0; --left) {

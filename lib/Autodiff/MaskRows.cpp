@@ -209,8 +209,7 @@ std::optional<Objection> RowMasker::planCounted(Operation *op) {
   for (Value operand : op->getOperands()) {
     std::optional<double> number = getSplatValue(operand);
     auto isSizeOf = [&](RowMean mean) {
-      int64_t elements =
-          NNBuilder::typeOf(mean.sum.getInput()).getNumElements();
+      int64_t elements = typeOf(mean.sum.getInput()).getNumElements();
       return *number == double(elements);
     };
     if (number &&
@@ -264,7 +263,7 @@ ArrayAttr RowMasker::keepNeeded(ArrayAttr all) const {
 Value RowMasker::spreadMask(const NNBuilder &build, Value mask,
                             Value like) const {
   RowFinder::State at = rows.lookup(like);
-  RankedTensorType type = NNBuilder::typeOf(like);
+  RankedTensorType type = typeOf(like);
   int64_t size = type.getDimSize(at.dim), batch = rows.getBatch();
   Value own = build.cast(mask, type.getElementType());
   if (size != batch) {
@@ -293,8 +292,8 @@ void RowMasker::apply(Value mask) {
     // Elements of one row, of each result.
     double each = 1.0 / double(rows.getBatch());
     for (int64_t dim : sum.getDims())
-      each *= double(NNBuilder::typeOf(sum.getInput()).getDimSize(dim));
-    Type element = NNBuilder::typeOf(product).getElementType();
+      each *= double(typeOf(sum.getInput()).getDimSize(dim));
+    Type element = typeOf(product).getElementType();
     Type wide = element.isF64() ? element : builder.getF32Type();
     Value number = build.scale(build.sumFrom(build.cast(mask, wide), 0), each);
     product.replaceAllUsesWith(

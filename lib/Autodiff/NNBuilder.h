@@ -5,6 +5,7 @@
 #define ACCEL_LIB_AUTODIFF_NNBUILDER_H
 
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 #include "lib/Transforms/FoldConstants.h"
 #include "mlir/IR/Builders.h"
 
@@ -21,9 +22,6 @@ struct NNBuilder {
   mlir::OpBuilder &builder;
   mlir::Location loc;
 
-  static mlir::RankedTensorType typeOf(mlir::Value value) {
-    return mlir::cast<mlir::RankedTensorType>(value.getType());
-  }
   mlir::RankedTensorType scalarType(mlir::Type element) const {
     return mlir::RankedTensorType::get({}, element);
   }

@@ -4,6 +4,7 @@
 #include "RowFinder.h"
 
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 #include "lib/Names/BatchDim.h"
 #include "lib/Transforms/FoldConstants.h"
 #include "llvm/ADT/MapVector.h"
@@ -12,10 +13,6 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::autodiff;
 using transforms::getSplatValue;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 static bool isInteger(Value value) {
   return getElementTypeOrSelf(value).isSignlessInteger(32) ||

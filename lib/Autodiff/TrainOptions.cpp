@@ -3,15 +3,12 @@
 #include "Passes.h"
 #include "UpdateRule.h"
 #include "dialects/NN/Entry.h"
+#include "lib/Autodiff/OptionError.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace llvm;
 using namespace accel::autodiff;
 namespace nn = accel::nn;
-
-static Error fail(const Twine &message) {
-  return createStringError(inconvertibleErrorCode(), message);
-}
 
 /// `cross_entropy:LOGITS,LABELS`, or the name of an output.
 static Error checkLoss(StringRef loss) {

@@ -2,6 +2,7 @@
 
 #include "DrivenRule.h"
 
+#include "lib/Autodiff/OptionError.h"
 #include "lib/Names/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -13,10 +14,6 @@
 
 using namespace llvm;
 using namespace accel::autodiff;
-
-static Error fail(const Twine &message) {
-  return createStringError(inconvertibleErrorCode(), message);
-}
 
 namespace {
 /// The value of one setting, and where it goes.
@@ -82,7 +79,7 @@ static Error readIncrease(const Setting &setting) {
 }
 
 /// Of those of weight decay, which `readDecayCourse` puts together.
-static Error readNumber(const Setting &setting) {
+static Error readAnyNumber(const Setting &setting) {
   double number;
   return setting.number(number);
 }
@@ -112,8 +109,8 @@ static constexpr Key kKeys[] = {
     {"optimizer.decay",
      [](const Setting &s) { return s.patterns(s.rule.decay, kQkNorms); }},
     {"gradient_clipping", readClipping},
-    {kStartDecay, readNumber},
-    {kEndDecay, readNumber},
+    {kStartDecay, readAnyNumber},
+    {kEndDecay, readAnyNumber},
     {kIncrease, readIncrease},
     {kIncreaseSteps, readSteps},
     {"ema.decay", readAverageDecay},

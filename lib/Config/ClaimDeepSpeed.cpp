@@ -17,9 +17,9 @@ using Kind = Origin::Kind;
 
 namespace {
 /// One JSON against the ledger.
-class Claims {
+class DeepSpeedClaims {
 public:
-  Claims(File &file, Ledger &ledger) : file(file), ledger(ledger) {}
+  DeepSpeedClaims(File &file, Ledger &ledger) : file(file), ledger(ledger) {}
 
   Error zero();
   Error precision();
@@ -66,7 +66,7 @@ private:
 };
 } // namespace
 
-Error Claims::refuseForeign(StringRef section, const Setting &type) {
+Error DeepSpeedClaims::refuseForeign(StringRef section, const Setting &type) {
   std::string prefix = (section + ".params.").str();
   for (const Setting &setting : file.settings)
     if (StringRef(setting.path).starts_with(prefix) &&
@@ -78,7 +78,7 @@ Error Claims::refuseForeign(StringRef section, const Setting &type) {
   return Error::success();
 }
 
-Error Claims::zero() {
+Error DeepSpeedClaims::zero() {
   const Setting *stage = said("zero_optimization.stage");
   const Setting *old = said("zero_optimization");
   if (!stage && old && (old->value == "true" || old->value == "false"))
@@ -116,7 +116,7 @@ Error Claims::zero() {
   return Error::success();
 }
 
-Error Claims::precision() {
+Error DeepSpeedClaims::precision() {
   const Setting *bf16 = said("bf16.enabled");
   const Setting *old = said("bfloat16.enabled");
   if (bf16 && old && bf16->value != old->value)
@@ -151,7 +151,7 @@ Error Claims::precision() {
 
 /// DeepSpeed reduces in the one type or, where ranks share sequences, in the
 /// other.
-void Claims::wires() {
+void DeepSpeedClaims::wires() {
   constexpr StringLiteral kTypes[] = {"communication_data_type",
                                       "seq_parallel_communication_data_type"};
   const Setting *size = said("sequence_parallel_size");
@@ -167,12 +167,12 @@ void Claims::wires() {
               : "it is read where sequence_parallel_size is above 1";
 }
 
-void Claims::tensorParallel() {
+void DeepSpeedClaims::tensorParallel() {
   if (const Setting *size = said("tensor_parallel.autotp_size"))
     ledger.claim("tp", *size, size->value == "0" ? "1" : size->value);
 }
 
-void Claims::clipping() {
+void DeepSpeedClaims::clipping() {
   if (const Setting *setting = said("gradient_clipping"))
     ledger.claim("gradient_clipping", *setting,
                  setting->value == "0" ? "none" : setting->value);
@@ -184,7 +184,7 @@ void Claims::clipping() {
                    "DeepSpeed's, where gradient_clipping is absent");
 }
 
-bool Claims::rateOfScheduler() {
+bool DeepSpeedClaims::rateOfScheduler() {
   constexpr StringLiteral kPeak = "scheduler.params.warmup_max_lr";
   const Setting *type = said("scheduler.type"), *peak = said(kPeak);
   if (type && runsOwnSchedule() &&
@@ -207,7 +207,7 @@ bool Claims::rateOfScheduler() {
   return true;
 }
 
-Error Claims::optimizer() {
+Error DeepSpeedClaims::optimizer() {
   const Setting *type = said("optimizer.type");
   if (!type) {
     if (const Setting *any = file.firstBelow("optimizer"))
@@ -254,7 +254,7 @@ Error Claims::optimizer() {
 }
 
 /// Refuses numbers that the file's own class does not take, or lacks.
-Error Claims::checkSchedule(const Setting &type) {
+Error DeepSpeedClaims::checkSchedule(const Setting &type) {
   if (Error error = refuseForeign("scheduler", type))
     return error;
   struct Reader {
@@ -305,7 +305,7 @@ Error Claims::checkSchedule(const Setting &type) {
   return Error::success();
 }
 
-Error Claims::scheduler() {
+Error DeepSpeedClaims::scheduler() {
   const Setting *type = said("scheduler.type");
   if (!type) {
     if (const Setting *any = file.firstBelow("scheduler"))
@@ -358,7 +358,7 @@ Error accel::config::claimDeepSpeed(File &file, Ledger &ledger) {
   claimOffloadRatio(file, ledger);
   claimTile(file, ledger);
   claimStorage(file, ledger);
-  Claims claims(file, ledger);
+  DeepSpeedClaims claims(file, ledger);
   Error errors = joinErrors(claims.zero(), claims.precision());
   claims.wires();
   claims.tensorParallel();

@@ -72,9 +72,9 @@ void accel::config::claimMegatronPlugin(const File &file, Ledger &ledger,
 
 namespace {
 /// A list of arguments against the ledger.
-class Claims {
+class ArgumentClaims {
 public:
-  Claims(File &file, Ledger &ledger) : file(file), ledger(ledger) {}
+  ArgumentClaims(File &file, Ledger &ledger) : file(file), ledger(ledger) {}
 
   void sequences();
   void zero();
@@ -103,7 +103,7 @@ private:
 };
 } // namespace
 
-void Claims::sequences() {
+void ArgumentClaims::sequences() {
   const Setting *size = file.get("--context-parallel-size");
   const Setting *type = file.get("--cp-comm-type");
   bool exchanges = type && type->value == "a2a";
@@ -120,7 +120,7 @@ void Claims::sequences() {
 
 /// In which type gradients are reduced: Megatron-LM reads the one with --bf16
 /// alone, whatever --accumulate-allreduce-grads-in-fp32 says.
-void Claims::wires() {
+void ArgumentClaims::wires() {
   const Setting *bf16 = file.get("--bf16");
   for (Setting &setting : file.settings)
     if (setting.path == "--grad-reduce-in-bf16" && setting.value == "true") {
@@ -134,7 +134,7 @@ void Claims::wires() {
     ledger.claim("comm_hook", *sent);
 }
 
-void Claims::zero() {
+void ArgumentClaims::zero() {
   const Setting *shared = file.get("--use-distributed-optimizer");
   const Setting *sharded = file.get("--data-parallel-sharding-strategy");
   if (sharded && sharded->value != "no_shard") {
@@ -154,7 +154,7 @@ void Claims::zero() {
                    "no distributed optimizer, where nothing says it");
 }
 
-void Claims::update() {
+void ArgumentClaims::update() {
   const Setting *type = file.get("--optimizer");
   const std::string *set = ledger.findSet("optimizer.type");
   bool sgd = set ? *set == "sgd" : type && type->value == "sgd";
@@ -186,13 +186,13 @@ void Claims::update() {
     ledger.claim("optimizer.betas", first ? *first : *second, betas);
 }
 
-bool Claims::decayGrows() const {
+bool ArgumentClaims::decayGrows() const {
   const Setting *style = file.get("--weight-decay-incr-style");
   const std::string *set = ledger.findSet("scheduler.weight_decay_incr_style");
   return set ? *set != "constant" : style && style->value != "constant";
 }
 
-Error Claims::decay() {
+Error ArgumentClaims::decay() {
   const Setting *style = file.get("--weight-decay-incr-style");
   const Setting *first = file.get("--start-weight-decay");
   const Setting *last = file.get("--end-weight-decay");
@@ -247,7 +247,8 @@ Error Claims::decay() {
   return Error::success();
 }
 
-Error Claims::claimFraction(const Setting &fraction, const Setting *length) {
+Error ArgumentClaims::claimFraction(const Setting &fraction,
+                                    const Setting *length) {
   for (StringRef other : {"--lr-warmup-iters", "--lr-warmup-samples"})
     if (const Setting *steps = file.get(other))
       if (steps->value != "0")
@@ -275,7 +276,7 @@ Error Claims::claimFraction(const Setting &fraction, const Setting *length) {
   return Error::success();
 }
 
-Expected<std::optional<Setting>> Claims::length(StringRef what) {
+Expected<std::optional<Setting>> ArgumentClaims::length(StringRef what) {
   auto get = [&](StringRef unit) { return file.get((what + unit).str()); };
   const Setting *steps = get("-iters"), *samples = get("-samples");
   if (!samples || samples->value == "0")
@@ -312,7 +313,7 @@ Expected<std::optional<Setting>> Claims::length(StringRef what) {
   return result;
 }
 
-Error Claims::schedule() {
+Error ArgumentClaims::schedule() {
   const Setting *style = file.get("--lr-decay-style");
   Expected<std::optional<Setting>> decay = this->length("--lr-decay");
   if (!decay)
@@ -422,7 +423,7 @@ Error accel::config::claimMegatron(File &file, Ledger &ledger, Layout &layout) {
   layout.layers = copy(file.get("--num-layers"));
   claimOffload(file, "--", ledger);
   claimOffloadRatio(file, ledger);
-  Claims claims(file, ledger);
+  ArgumentClaims claims(file, ledger);
   claims.sequences();
   claims.zero();
   claims.update();

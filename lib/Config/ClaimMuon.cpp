@@ -3,6 +3,7 @@
 
 #include "lib/Config/ClaimMuon.h"
 
+#include "lib/Config/ClaimFile.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -11,12 +12,6 @@ using namespace accel::config;
 using Kind = Origin::Kind;
 
 static constexpr StringLiteral kParams = "optimizer.params.";
-
-/// The setting, if it says something itself.
-static const Setting *said(const File &file, const Twine &path) {
-  const Setting *setting = file.get(path.str());
-  return setting && setting->value != "auto" ? setting : nullptr;
-}
 
 Error accel::config::refuseOfMuon(const File &file, const Setting &type) {
   for (StringRef key : {"muon_lr", "adam_lr", "ns_method", "per_head_muon"})

@@ -8,20 +8,20 @@ using namespace llvm;
 using namespace accel::config;
 
 /// What is said; empty where nothing is.
-static StringRef valueOf(const Setting *setting) {
+static StringRef textOf(const Setting *setting) {
   return setting && setting->value != "null" ? StringRef(setting->value)
                                              : StringRef();
 }
 
 Error accel::config::claimRecompute(const RecomputeOptions &options,
                                     Ledger &ledger) {
-  StringRef granularity = valueOf(options.granularity);
+  StringRef granularity = textOf(options.granularity);
   bool isFull = granularity == "full";
   if (!isFull && granularity != "selective" &&
-      valueOf(options.activations) != "true")
+      textOf(options.activations) != "true")
     return Error::success();
-  StringRef method = valueOf(options.method), layers = valueOf(options.layers),
-            modules = valueOf(options.modules);
+  StringRef method = textOf(options.method), layers = textOf(options.layers),
+            modules = textOf(options.modules);
   const Setting *said =
       granularity.empty() ? options.activations : options.granularity;
   if (isFull) {
@@ -47,7 +47,7 @@ Error accel::config::claimRecomputeOfMegatron(File &file, Ledger &ledger) {
       file.get("--recompute-activations"), file.get("--recompute-granularity"),
       file.get("--recompute-method"), file.get("--recompute-num-layers"),
       file.get("--recompute-modules")};
-  StringRef granularity = valueOf(options.granularity);
+  StringRef granularity = textOf(options.granularity);
   for (Setting &setting : file.settings) {
     StringRef path = setting.path;
     if (path == "--recompute-method" || path == "--recompute-num-layers") {
@@ -59,7 +59,7 @@ Error accel::config::claimRecomputeOfMegatron(File &file, Ledger &ledger) {
     } else if (path == "--recompute-modules" && granularity == "full") {
       setting.idle = "read with --recompute-granularity selective";
     } else if (path == "--recompute-modules" && granularity.empty() &&
-               valueOf(options.activations) != "true") {
+               textOf(options.activations) != "true") {
       setting.idle = "nothing is recomputed";
     } else if ((path == "--checkpoint-activations" ||
                 path == "--deepspeed-activation-checkpointing") &&

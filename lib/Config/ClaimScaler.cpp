@@ -9,7 +9,7 @@ using namespace llvm;
 using namespace accel::config;
 using Kind = Origin::Kind;
 
-static double numberOf(const Setting &setting) {
+static double realOf(const Setting &setting) {
   double number = 0;
   (void)StringRef(setting.value).getAsDouble(number);
   return number;
@@ -45,7 +45,7 @@ void accel::config::claimScalerOfDeepSpeed(File &file, Ledger &ledger) {
   ledger.suggest("scaler.type", "deepspeed", Kind::Default,
                  "DeepSpeed's dynamic scaler");
   const Setting *constant = said(file, "fp16.loss_scale");
-  if (constant && numberOf(*constant) > 0) {
+  if (constant && realOf(*constant) > 0) {
     ledger.claim("scaler.type", *constant, "static");
     ledger.claim("scaler.init_scale", *constant);
     setIdle(file,
@@ -58,7 +58,7 @@ void accel::config::claimScalerOfDeepSpeed(File &file, Ledger &ledger) {
   if (const Setting *power = said(file, "fp16.initial_scale_power"))
     ledger.claim(
         "scaler.init_scale", *power,
-        formatv("{0}", uint64_t(std::exp2(std::min(numberOf(*power), 63.0))))
+        formatv("{0}", uint64_t(std::exp2(std::min(realOf(*power), 63.0))))
             .str());
   claimAll(file, ledger,
            {{"fp16.loss_scale_window", "scaler.growth_interval"},
@@ -71,7 +71,7 @@ void accel::config::claimScalerOfMegatron(File &file, Ledger &ledger) {
   ledger.suggest("scaler.type", "megatron", Kind::Default,
                  "Megatron-LM's dynamic scaler");
   const Setting *constant = said(file, "--loss-scale");
-  if (constant && numberOf(*constant) != 0) {
+  if (constant && realOf(*constant) != 0) {
     ledger.claim("scaler.type", *constant, "static");
     ledger.claim("scaler.init_scale", *constant);
     setIdle(file,

@@ -5,7 +5,7 @@
 
 using namespace accel::config;
 
-static constexpr Key kKeys[] = {
+static constexpr Key kDeepSpeedKeys[] = {
     done("train_batch_size", "count>=1|auto", "from the other two",
          "rows of a step: train_micro_batch_size_per_gpu x "
          "gradient_accumulation_steps x ranks")
@@ -265,7 +265,7 @@ static constexpr Key kCheckpoint[] = {
 };
 
 const Section accel::config::kDeepSpeedSection = {
-    "deepspeed", "DeepSpeed: the JSON", "", kKeys};
+    "deepspeed", "DeepSpeed: the JSON", "", kDeepSpeedKeys};
 const Section accel::config::kActivationSection = {
     "activation_checkpointing", "DeepSpeed: activation_checkpointing", "",
     kActivation};

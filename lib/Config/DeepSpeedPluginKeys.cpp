@@ -5,7 +5,7 @@
 
 using namespace accel::config;
 
-static constexpr Key kKeys[] = {
+static constexpr Key kDeepSpeedPluginKeys[] = {
     done("deepspeed_config_file", "string|mapping|null", "none",
          "a DeepSpeed JSON: its path, its text, its text in base64, or a "
          "mapping")
@@ -55,5 +55,6 @@ static constexpr Key kKeys[] = {
           "one executable serves every rank; where it runs, mpirun is told"),
 };
 
-const Section accel::config::kPluginSection = {
-    "deepspeed_config", "Accelerate: deepspeed_config", "", kKeys};
+const Section accel::config::kPluginSection = {"deepspeed_config",
+                                               "Accelerate: deepspeed_config",
+                                               "", kDeepSpeedPluginKeys};

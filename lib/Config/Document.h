@@ -42,6 +42,10 @@ private:
 };
 
 llvm::Error failAt(const Place &place, const llvm::Twine &message);
+/// The error of a flag, which has no place in a file.
+inline llvm::Error failFlag(const llvm::Twine &message) {
+  return failAt(Place{}, message);
+}
 
 struct Node {
   enum class Kind { Scalar, Sequence, Mapping };

@@ -6,7 +6,7 @@
 
 using namespace accel::config;
 
-static constexpr Key kKeys[] = {
+static constexpr Key kFp8Keys[] = {
     done("fp8_backend", "~TE,MSAMP,AO|null", "TE",
          "fp8.recipe: delayed of TE, tensorwise of AO, msamp_o1 or msamp_o2 of "
          "MSAMP")
@@ -111,7 +111,7 @@ static constexpr Key kOfDeepSpeed[] = {
 };
 
 const Section accel::config::kFp8Section = {
-    "fp8_config", "Accelerate: fp8_config", "fp8_", kKeys};
+    "fp8_config", "Accelerate: fp8_config", "fp8_", kFp8Keys};
 const Section accel::config::kTransformerEngineSection = {
     "TERecipeKwargs", "Accelerate: TERecipeKwargs", "", kTransformerEngine};
 const Section accel::config::kTorchaoSection = {

@@ -11,7 +11,7 @@ using namespace accel::config;
   "~FULL_SHARD,SHARD_GRAD_OP,NO_SHARD,HYBRID_SHARD,HYBRID_SHARD_ZERO2,1,2,3,"  \
   "4,5"
 
-static constexpr Key kKeys[] = {
+static constexpr Key kFsdpKeys[] = {
     done("fsdp_version", "1,2|null", "1",
          "which meaning the other keys have; the sharding is the same one")
         .beware(
@@ -87,7 +87,7 @@ static constexpr Key kKeys[] = {
 };
 
 const Section accel::config::kFsdpSection = {
-    "fsdp_config", "Accelerate: fsdp_config", "fsdp_", kKeys};
+    "fsdp_config", "Accelerate: fsdp_config", "fsdp_", kFsdpKeys};
 
 llvm::StringRef accel::config::nameStrategy(llvm::StringRef value) {
   return llvm::StringSwitch<llvm::StringRef>(value)

@@ -5,7 +5,7 @@
 #include "Schema.h"
 
 using namespace accel::config;
-static constexpr Key kKeys[] = {
+static constexpr Key kMegatronArgumentKeys[] = {
     // What torchrun has in front of the script.
     done("nproc_per_node", "int>=1", "null",
          "num_processes, times nnodes: of torchrun, in a script"),
@@ -190,5 +190,5 @@ static constexpr Key kKeys[] = {
 };
 
 const Section accel::config::kMegatronArgumentsSection = {
-    "megatron", "Megatron-LM: arguments of its scripts", "", kKeys,
-    &kMegatronTrainingSection};
+    "megatron", "Megatron-LM: arguments of its scripts", "",
+    kMegatronArgumentKeys, &kMegatronTrainingSection};

@@ -13,7 +13,7 @@ static constexpr Key kernel(StringLiteral name, StringLiteral type = "switch",
                "the compiler chooses kernels, fuses and overlaps");
 }
 
-static constexpr Key kKeys[] = {
+static constexpr Key kMegatronKernelKeys[] = {
     kernel("--pipeline-model-parallel-comm-backend", "nccl,ucc", "null"),
     kernel("--tp-comm-overlap"),
     kernel("--no-tp-comm-bulk-wgrad"),
@@ -154,4 +154,4 @@ static constexpr Key kKeys[] = {
 
 const Section accel::config::kMegatronKernelsSection = {
     "megatron_kernels", "Megatron-LM: arguments of kernels, fusion and overlap",
-    "", kKeys, &kMegatronRunSection};
+    "", kMegatronKernelKeys, &kMegatronRunSection};

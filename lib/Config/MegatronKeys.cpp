@@ -6,7 +6,7 @@
 
 using namespace accel::config;
 
-static constexpr Key kKeys[] = {
+static constexpr Key kMegatronKeys[] = {
     done("megatron_lm_tp_degree", "int>=1|null", "1", "axis tp of the mesh")
         .sets("tp"),
     done("megatron_lm_pp_degree", "int>=1|null", "1",
@@ -96,4 +96,4 @@ static constexpr Key kKeys[] = {
 };
 
 const Section accel::config::kMegatronSection = {
-    "megatron_lm_config", "Accelerate: megatron_lm_config", "", kKeys};
+    "megatron_lm_config", "Accelerate: megatron_lm_config", "", kMegatronKeys};

@@ -12,7 +12,7 @@ static constexpr Key model(StringLiteral name, StringLiteral type = "switch",
   return noted(name, type, fallback, "the graph says it");
 }
 
-static constexpr Key kKeys[] = {
+static constexpr Key kMegatronModelKeys[] = {
     model("--mtp-num-layers", "int", "null"),
     model("--mtp-loss-scaling-factor", "number", "0.1"),
     model("--mtp-use-repeated-layer"),
@@ -183,5 +183,5 @@ static constexpr Key kKeys[] = {
 };
 
 const Section accel::config::kMegatronModelSection = {
-    "megatron_model", "Megatron-LM: arguments of the model", "", kKeys,
-    &kMegatronKernelsSection};
+    "megatron_model", "Megatron-LM: arguments of the model", "",
+    kMegatronModelKeys, &kMegatronKernelsSection};

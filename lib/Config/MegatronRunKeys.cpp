@@ -48,7 +48,7 @@ static constexpr Key rewards(StringLiteral name, StringLiteral type = "switch",
   return noted(name, type, fallback, "read with --perform-rl-step");
 }
 
-static constexpr Key kKeys[] = {
+static constexpr Key kMegatronRunKeys[] = {
     // Data and evaluation.
     data("--dataloader-type", "single,cyclic,external", "null"),
     data("--eval-iters", "int", "100"),
@@ -526,4 +526,4 @@ static constexpr Key kKeys[] = {
 const Section accel::config::kMegatronRunSection = {
     "megatron_run",
     "Megatron-LM: arguments of data, checkpoints, logs and processes", "",
-    kKeys, nullptr};
+    kMegatronRunKeys, nullptr};

@@ -5,7 +5,7 @@
 
 using namespace accel::config;
 
-static constexpr Key kKeys[] = {
+static constexpr Key kMegatronTrainingKeys[] = {
     // Refused, since a number would be another one.
     later("--tensor-parallel-num-weight-shards", "int", "null",
           "weights that are sharded further than tp: say "
@@ -406,4 +406,4 @@ static constexpr Key kKeys[] = {
 
 const Section accel::config::kMegatronTrainingSection = {
     "megatron_training", "Megatron-LM: further arguments of training", "",
-    kKeys, &kMegatronModelSection};
+    kMegatronTrainingKeys, &kMegatronModelSection};

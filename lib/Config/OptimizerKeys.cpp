@@ -6,7 +6,7 @@
 using namespace accel::config;
 using llvm::StringLiteral;
 
-static constexpr Key kOptimizer[] = {
+static constexpr Key kOptimizerKeys[] = {
     done("type",
          "~Adam,AdamW,SGD,Adagrad,Lamb,Lion,OneBitAdam,OneBitLamb,ZeroOneAdam,"
          "Muon,MuAdam,MuAdamW,MuSGD,FusedAdam,CPUAdam",
@@ -184,7 +184,7 @@ static constexpr Key kSchedulerParams[] = {
 };
 
 const Section accel::config::kOptimizerSection = {
-    "optimizer", "DeepSpeed: optimizer", "", kOptimizer};
+    "optimizer", "DeepSpeed: optimizer", "", kOptimizerKeys};
 const Section accel::config::kOptimizerParamsSection = {
     "optimizer.params", "DeepSpeed: optimizer.params", "", kOptimizerParams};
 const Section accel::config::kSchedulerSection = {

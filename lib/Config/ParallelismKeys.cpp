@@ -5,7 +5,7 @@
 
 using namespace accel::config;
 
-static constexpr Key kKeys[] = {
+static constexpr Key kParallelismKeys[] = {
     done("parallelism_config_dp_replicate_size", "int>=1|null", "1",
          "axis dp_replicate of the mesh"),
     done("parallelism_config_dp_shard_size", "int>=1|null", "1",
@@ -44,4 +44,5 @@ static constexpr Key kKeys[] = {
 // Accelerate puts no prefix before these: a name without it is one that it does
 // not read.
 const Section accel::config::kParallelismSection = {
-    "parallelism_config", "Accelerate: parallelism_config", "", kKeys};
+    "parallelism_config", "Accelerate: parallelism_config", "",
+    kParallelismKeys};

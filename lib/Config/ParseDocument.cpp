@@ -16,7 +16,7 @@
 using namespace llvm;
 using namespace accel::config;
 
-static constexpr size_t kLargest = 1 << 20;
+static constexpr size_t kLargestDocument = 1 << 20;
 static constexpr unsigned kDeepest = 32;
 
 char ConfigError::ID = 0;
@@ -63,12 +63,12 @@ Error accel::config::failAt(const Place &place, const Twine &message) {
 namespace {
 /// One text on its way to a tree. The first error is kept; after it every
 /// function returns at once.
-class Parser {
+class DocumentParser {
 public:
-  Parser(StringRef text, StringRef name) : text(text), name(name) {
+  DocumentParser(StringRef text, StringRef name) : text(text), name(name) {
     sources.setDiagHandler(
         [](const SMDiagnostic &diagnostic, void *self) {
-          auto *parser = static_cast<Parser *>(self);
+          auto *parser = static_cast<DocumentParser *>(self);
           std::string message = diagnostic.getMessage().lower();
           parser->fail(std::max(diagnostic.getLineNo(), 1), message);
         },
@@ -130,7 +130,7 @@ static unsigned deepestBracket(StringRef text) {
 }
 
 /// Tabs indent nothing in YAML; LLVM's parser lets some pass.
-bool Parser::checkIndentation() {
+bool DocumentParser::checkIndentation() {
   unsigned number = 0;
   for (StringRef line : split(text, '\n')) {
     ++number;
@@ -145,8 +145,8 @@ bool Parser::checkIndentation() {
   return true;
 }
 
-void Parser::buildMapping(yaml::MappingNode *mapping, unsigned depth,
-                          Node &into) {
+void DocumentParser::buildMapping(yaml::MappingNode *mapping, unsigned depth,
+                                  Node &into) {
   into.kind = Node::Kind::Mapping;
   StringMap<unsigned> linesOf; // a file may have 100,000 keys
   for (yaml::KeyValueNode &entry : *mapping) {
@@ -172,7 +172,7 @@ void Parser::buildMapping(yaml::MappingNode *mapping, unsigned depth,
   }
 }
 
-Node Parser::build(yaml::Node *node, unsigned depth, unsigned line) {
+Node DocumentParser::build(yaml::Node *node, unsigned depth, unsigned line) {
   Node result;
   result.place = {name.str(), lineOf(node, line)};
   if (failed || !node)
@@ -212,9 +212,9 @@ Node Parser::build(yaml::Node *node, unsigned depth, unsigned line) {
   return result; // a null node is a plain scalar without text
 }
 
-Expected<Document> Parser::run() {
+Expected<Document> DocumentParser::run() {
   Place start{name.str(), 1};
-  if (text.size() > kLargest)
+  if (text.size() > kLargestDocument)
     return failAt(start, "expected at most 1 MiB of configuration, found " +
                              Twine(text.size()) + " bytes");
   if (text.contains('\0'))
@@ -257,5 +257,5 @@ Expected<Document> Parser::run() {
 
 Expected<Document> accel::config::parseDocument(StringRef text,
                                                 StringRef name) {
-  return Parser(text, name).run();
+  return DocumentParser(text, name).run();
 }

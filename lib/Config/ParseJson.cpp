@@ -16,9 +16,9 @@ using namespace accel::config;
 namespace {
 /// One text on its way to a tree. The first error is kept; after it every
 /// function returns at once.
-class Parser {
+class JsonParser {
 public:
-  Parser(StringRef text, StringRef name, unsigned deepest)
+  JsonParser(StringRef text, StringRef name, unsigned deepest)
       : text(text), name(name), deepest(deepest) {}
 
   Expected<Document> run();
@@ -72,13 +72,13 @@ static bool isPunctuator(char c) {
   return c && StringRef("{}[],:").contains(c);
 }
 
-bool Parser::startsComment(size_t from) const {
+bool JsonParser::startsComment(size_t from) const {
   StringRef rest = text.substr(from);
   return rest.starts_with("#") || rest.starts_with("//") ||
          rest.starts_with("/*");
 }
 
-Place Parser::placeOf(size_t where) {
+Place JsonParser::placeOf(size_t where) {
   if (where < counted)
     counted = 0, lineStart = 0, line = 1;
   for (; counted < where; ++counted)
@@ -87,18 +87,18 @@ Place Parser::placeOf(size_t where) {
   return {name.str(), line, static_cast<unsigned>(where - lineStart) + 1};
 }
 
-void Parser::fail(size_t where, const Twine &message) {
+void JsonParser::fail(size_t where, const Twine &message) {
   if (!failed)
     failure = {placeOf(where), ("malformed JSON: " + message).str()};
   failed = true;
 }
 
-std::string Parser::found() const {
+std::string JsonParser::found() const {
   return at < text.size() ? "found '" + text.substr(at, 1).str() + "'"
                           : "found the end";
 }
 
-std::string Parser::describeTaken() const {
+std::string JsonParser::describeTaken() const {
   if (taken.second.empty())
     return "";
   if (std::string typeset = describeTypeset(taken.second); !typeset.empty())
@@ -110,12 +110,12 @@ std::string Parser::describeTaken() const {
          " is one text, as DeepSpeed reads it: write it as JSON";
 }
 
-void Parser::beyond(size_t where, StringRef what) {
+void JsonParser::beyond(size_t where, StringRef what) {
   if (!document.beyondJson)
     document.beyondJson.emplace(placeOf(where), what.str());
 }
 
-void Parser::skip() {
+void JsonParser::skip() {
   for (;;) {
     while (at < text.size() && isBlank(text[at]))
       ++at;
@@ -133,7 +133,7 @@ void Parser::skip() {
   }
 }
 
-void Parser::skipComma(char closing) {
+void JsonParser::skipComma(char closing) {
   skip();
   size_t comma = at;
   if (peek() != ',') {
@@ -147,14 +147,14 @@ void Parser::skipComma(char closing) {
     beyond(comma, "a comma after the last value");
 }
 
-Node Parser::start(size_t where) {
+Node JsonParser::start(size_t where) {
   Node node;
   node.place = placeOf(where);
   node.place.column = 0; // what is said of values is said of lines
   return node;
 }
 
-std::string Parser::escape(size_t begin) {
+std::string JsonParser::escape(size_t begin) {
   auto hex = [&](size_t from) -> std::optional<uint32_t> {
     uint32_t code;
     StringRef digits = text.substr(from, 4);
@@ -194,7 +194,7 @@ std::string Parser::escape(size_t begin) {
   return std::string(bytes, end);
 }
 
-std::string Parser::quoted() {
+std::string JsonParser::quoted() {
   size_t begin = at;
   char mark = text[at++];
   if (mark == '\'')
@@ -219,7 +219,7 @@ std::string Parser::quoted() {
   return result;
 }
 
-std::string Parser::multiline() {
+std::string JsonParser::multiline() {
   size_t begin = at;
   beyond(begin, "a string of several lines");
   (void)placeOf(begin); // finds the line's start
@@ -252,7 +252,7 @@ std::string Parser::multiline() {
   return result;
 }
 
-Node Parser::key() {
+Node JsonParser::key() {
   Node node = start(at);
   node.quoted = true;
   if (peek() == '"' || peek() == '\'') {
@@ -273,7 +273,7 @@ Node Parser::key() {
 
 /// A value without quotes: up to what may follow a number or one of JSON's
 /// three words, if it is one of them; else a string up to the line's end.
-Node Parser::word() {
+Node JsonParser::word() {
   static const Regex kNumber(
       "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][-+]?[0-9]+)?$");
   Node node = start(at);
@@ -304,7 +304,7 @@ Node Parser::word() {
   }
 }
 
-void Parser::members(Node &into, unsigned depth, bool braced) {
+void JsonParser::members(Node &into, unsigned depth, bool braced) {
   into.kind = Node::Kind::Mapping;
   StringMap<unsigned> linesOf; // a file may have 100,000 keys
   skip();
@@ -341,7 +341,7 @@ void Parser::members(Node &into, unsigned depth, bool braced) {
     ++at;
 }
 
-void Parser::items(Node &into, unsigned depth) {
+void JsonParser::items(Node &into, unsigned depth) {
   into.kind = Node::Kind::Sequence;
   skip();
   while (!failed && peek() != ']') {
@@ -356,7 +356,7 @@ void Parser::items(Node &into, unsigned depth) {
   ++at;
 }
 
-Node Parser::value(unsigned depth) {
+Node JsonParser::value(unsigned depth) {
   Node node = start(at);
   bool nests = peek() == '{' || peek() == '[';
   if (nests && depth == deepest) {
@@ -378,7 +378,7 @@ Node Parser::value(unsigned depth) {
   return node;
 }
 
-Expected<Document> Parser::run() {
+Expected<Document> JsonParser::run() {
   document.syntax = Syntax::Json;
   size_t bad;
   if (!json::isUTF8(text, &bad))
@@ -428,5 +428,5 @@ bool accel::config::looksLikeJson(StringRef text, StringRef name) {
 
 Expected<Document> accel::config::parseJson(StringRef text, StringRef name,
                                             unsigned deepest) {
-  return Parser(text, name, deepest).run();
+  return JsonParser(text, name, deepest).run();
 }

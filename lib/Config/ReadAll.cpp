@@ -14,8 +14,6 @@
 using namespace llvm;
 using namespace accel::config;
 
-static Error failFlag(const Twine &message) { return failAt(Place{}, message); }
-
 /// Whether a file of some kind has a place for a key.
 static bool isPath(StringRef name) {
   return any_of(std::initializer_list<File::Kind>{File::Kind::Accelerate,

@@ -12,7 +12,7 @@
 using namespace llvm;
 using namespace accel::config;
 
-static constexpr size_t kLargest = 1 << 20;
+static constexpr size_t kLargestScript = 1 << 20;
 
 /// Why there is no text, and what to do.
 static std::string describe(const shell::Unknown &unknown) {
@@ -85,7 +85,7 @@ static Error refuseOthers(const shell::Launch &launch, StringRef name) {
 Expected<Document> accel::config::readScript(StringRef text, StringRef name,
                                              const shell::Given &given) {
   auto at = [&](unsigned line) { return Place{name.str(), line}; };
-  if (text.size() > kLargest)
+  if (text.size() > kLargestScript)
     return failAt(at(1), "expected at most 1 MiB of configuration, found " +
                              Twine(text.size()) + " bytes");
   Expected<shell::Ran> ran = shell::run(text, name, given);

@@ -11,8 +11,6 @@ using namespace accel::config;
 using accel::autodiff::Hyperparameter;
 using Kind = Origin::Kind;
 
-static Error failFlag(const Twine &message) { return failAt(Place{}, message); }
-
 const Resolved *Config::find(StringRef name) const {
   auto found =
       find_if(resolved, [&](const Resolved &one) { return one.name == name; });

@@ -11,17 +11,17 @@
 
 using namespace llvm;
 using namespace accel::config;
-using Reader = NamedSetting::Reader;
+using SettingReader = NamedSetting::Reader;
 
 static constexpr NamedSetting ofLayout(StringLiteral name, StringLiteral type) {
-  return {name, Reader::Layout, type, ""};
+  return {name, SettingReader::Layout, type, ""};
 }
 static constexpr NamedSetting ofUpdate(StringLiteral name) {
-  return {name, Reader::Update, "", ""};
+  return {name, SettingReader::Update, "", ""};
 }
 static constexpr NamedSetting ofPass(StringLiteral name, StringLiteral type,
                                      StringLiteral help) {
-  return {name, Reader::Pass, type, help};
+  return {name, SettingReader::Pass, type, help};
 }
 
 /// The row of all `groups[PATTERN].KEY`.
@@ -327,7 +327,7 @@ std::string accel::config::describeMismatch(const NamedSetting &setting,
 std::string accel::config::describePassSettings() {
   std::string text;
   for (const NamedSetting &one : kSettings)
-    if (one.reader == Reader::Pass)
+    if (one.reader == SettingReader::Pass)
       text += (text.empty() ? "" : "\n") + one.name.str() + "=" +
               (one.type == "bool" ? "true,false" : one.type.str()) + ": " +
               one.help.str();

@@ -25,7 +25,7 @@ struct Origin {
 /// The name that differentiation puts beside that of a node.
 static constexpr StringLiteral kGradient = "gradient";
 
-static void collect(Location location, Origin &origin) {
+static void collectOrigin(Location location, Origin &origin) {
   TypeSwitch<LocationAttr>(location)
       .Case([&](NameLoc name) {
         if (name.getName() == kGradient)
@@ -35,14 +35,14 @@ static void collect(Location location, Origin &origin) {
         else
           ++origin.others;
         if (!isa<UnknownLoc>(name.getChildLoc()))
-          collect(name.getChildLoc(), origin);
+          collectOrigin(name.getChildLoc(), origin);
       })
       .Case([&](FusedLoc fused) {
         if (auto module = dyn_cast_or_null<StringAttr>(fused.getMetadata()))
           if (origin.module.empty())
             origin.module = module;
         for (Location child : fused.getLocations())
-          collect(child, origin);
+          collectOrigin(child, origin);
       })
       .Case([&](CallSiteLoc call) {
         // The user's own line comes first.
@@ -52,8 +52,8 @@ static void collect(Location location, Origin &origin) {
           origin.libraryLine = library.getLine();
         }
         if (!library)
-          collect(call.getCallee(), origin);
-        collect(call.getCaller(), origin);
+          collectOrigin(call.getCallee(), origin);
+        collectOrigin(call.getCaller(), origin);
       })
       .Case([&](FileLineColLoc file) {
         if (!origin.file.empty())
@@ -66,7 +66,7 @@ static void collect(Location location, Origin &origin) {
 
 std::string accel::driver::describeLocation(Location location) {
   Origin origin;
-  collect(location, origin);
+  collectOrigin(location, origin);
   std::string text;
   llvm::raw_string_ostream os(text);
   auto printFile = [&] {

@@ -23,7 +23,7 @@ constexpr const char *kColours[][2] = {{"#1f6fd0", "#6fb1ff"},
 using Frame = SmallVector<const Curves::Curve *>;
 } // namespace
 
-static std::string spell(double number) {
+static std::string spellTick(double number) {
   std::string text;
   llvm::raw_string_ostream(text) << format("%.4g", number);
   return text;
@@ -44,9 +44,9 @@ static void writeFrame(llvm::raw_ostream &out, const Curves &curves,
   out << format("<path class=\"axis\" fill=\"none\" d=\"M%.1f %.1fV%.1fH%.1f"
                 "\"/>\n",
                 left, top, bottom, left + kPlot);
-  writeSvgText(out, left - 6, top + 5, "small", "end", spell(high));
+  writeSvgText(out, left - 6, top + 5, "small", "end", spellTick(high));
   if (high > low)
-    writeSvgText(out, left - 6, bottom, "small", "end", spell(low));
+    writeSvgText(out, left - 6, bottom, "small", "end", spellTick(low));
   writeSvgText(out, left, bottom + 16, "small", "middle", "1");
   writeSvgText(out, left + kPlot, bottom + 16, "small", "middle",
                std::to_string(curves.steps));

@@ -55,7 +55,7 @@ static std::string shorten(StringRef name) {
   return text;
 }
 
-static void collect(Location location, Source &source) {
+static void collectSource(Location location, Source &source) {
   if (StringAttr written = getValueName(location)) {
     if (source.name.empty())
       source.name = written.str();
@@ -66,9 +66,9 @@ static void collect(Location location, Source &source) {
       source.name = shorten(name.getName());
   } else if (auto fused = dyn_cast<FusedLoc>(location)) {
     for (Location each : fused.getLocations())
-      collect(each, source);
+      collectSource(each, source);
   } else if (auto call = dyn_cast<CallSiteLoc>(location)) {
-    collect(call.getCallee(), source);
+    collectSource(call.getCallee(), source);
   }
 }
 
@@ -83,7 +83,7 @@ static void nameValues(ModuleOp module) {
   MLIRContext *context = module.getContext();
   module->walk([&](Operation *op) {
     Source source;
-    collect(op->getLoc(), source);
+    collectSource(op->getLoc(), source);
     op->setLoc(nameLoc(context, source.getName()));
     auto function = dyn_cast<FunctionOpInterface>(op);
     if (!function || function.isExternal())
@@ -91,7 +91,7 @@ static void nameValues(ModuleOp module) {
     for (BlockArgument argument : function.getArguments()) {
       unsigned index = argument.getArgNumber();
       Source source;
-      collect(argument.getLoc(), source);
+      collectSource(argument.getLoc(), source);
       std::string name = source.getName();
       if (auto input =
               function.getArgAttrOfType<StringAttr>(index, nn::kInputAttr))

@@ -16,8 +16,8 @@ using namespace accel::driver;
 
 static constexpr StringLiteral kFlag = "--proved-against";
 
-static LogicalResult fail(MLIRContext *context, StringRef file,
-                          const Twine &message) {
+static LogicalResult failStart(MLIRContext *context, StringRef file,
+                               const Twine &message) {
   return emitError(FileLineColLoc::get(context, file, 0, 0)) << message;
 }
 
@@ -60,7 +60,7 @@ static LogicalResult readEarlier(MLIRContext *context, const TextStart &start,
     bool isWanted = phase == Phase::Train ||
                     (phase == Phase::Local && start.reached == Phase::Plan);
     if (!isWanted)
-      return fail(
+      return failStart(
           context, file,
           "expected what phase 'train' ended with" +
               Twine(start.reached == Phase::Plan ? ", or 'local'" : "") +
@@ -70,9 +70,9 @@ static LogicalResult readEarlier(MLIRContext *context, const TextStart &start,
     OwningOpRef<ModuleOp> &place =
         phase == Phase::Train ? earlier.train : earlier.local;
     if (place)
-      return fail(context, file,
-                  "expected one program of phase '" + stringifyPhase(*phase) +
-                      "', found two");
+      return failStart(context, file,
+                       "expected one program of phase '" +
+                           stringifyPhase(*phase) + "', found two");
     place = std::move(module);
   }
   return success();
@@ -81,12 +81,12 @@ static LogicalResult readEarlier(MLIRContext *context, const TextStart &start,
 static LogicalResult refuseEmission(MLIRContext *context,
                                     const TextStart &start, Phase missing) {
   StringRef name = stringifyPhase(missing);
-  return fail(context, start.file,
-              "cannot become an executable unproved: the module begins in "
-              "phase '" +
-                  stringifyPhase(start.reached) + "'; give what phase '" +
-                  name + "' ended with (acc-opt … --compile-to=" + name +
-                  ") by " + kFlag + "=FILE");
+  return failStart(context, start.file,
+                   "cannot become an executable unproved: the module begins in "
+                   "phase '" +
+                       stringifyPhase(start.reached) + "'; give what phase '" +
+                       name + "' ended with (acc-opt … --compile-to=" + name +
+                       ") by " + kFlag + "=FILE");
 }
 
 LogicalResult driver::proveStart(ModuleOp module, const TextStart &start,
@@ -94,10 +94,10 @@ LogicalResult driver::proveStart(ModuleOp module, const TextStart &start,
   MLIRContext *context = module.getContext();
   if (start.reached <= Phase::Train) {
     if (!start.provedAgainst.empty())
-      return fail(context, start.file,
-                  "cannot use '" + kFlag + "': the module is in phase '" +
-                      stringifyPhase(start.reached) +
-                      "', and proofs begin with 'train'");
+      return failStart(context, start.file,
+                       "cannot use '" + kFlag + "': the module is in phase '" +
+                           stringifyPhase(start.reached) +
+                           "', and proofs begin with 'train'");
     return run(module, "verifying the text",
                [&](PassManager &pm) { addVerifiers(start.reached, pm); });
   }

@@ -16,7 +16,9 @@ static bool keepsAll(const cl::Option &option) {
 }
 
 /// What stands before a flag.
-static StringRef spell(StringRef name) { return name.size() == 1 ? "-" : "--"; }
+static StringRef dashesOf(StringRef name) {
+  return name.size() == 1 ? "-" : "--";
+}
 
 Error accel::driver::checkRepeatedFlags(ArrayRef<char *> arguments) {
   auto &known = cl::getRegisteredOptions();
@@ -35,7 +37,7 @@ Error accel::driver::checkRepeatedFlags(ArrayRef<char *> arguments) {
     if (found == known.end())
       continue;
     cl::Option *option = found->second;
-    std::string written = (spell(name) + text).str();
+    std::string written = (dashesOf(name) + text).str();
     bool attached = text.contains('=');
     if (!attached && option->getValueExpectedFlag() == cl::ValueRequired &&
         i + 1 < arguments.size())
@@ -52,7 +54,7 @@ Error accel::driver::checkRepeatedFlags(ArrayRef<char *> arguments) {
     // One of words that are flags themselves has no name.
     StringRef name = entry.first->ArgStr;
     std::string what =
-        name.empty() ? "one" : ("'" + spell(name) + name + "' once").str();
+        name.empty() ? "one" : ("'" + dashesOf(name) + name + "' once").str();
     errors =
         joinErrors(std::move(errors),
                    createStringError(inconvertibleErrorCode(),

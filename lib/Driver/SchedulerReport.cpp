@@ -54,7 +54,7 @@ static LogicalResult evaluateSteps(ModuleOp module, Curves &curves) {
   return success();
 }
 
-static std::string spell(double number) {
+static std::string spellValue(double number) {
   std::string text;
   llvm::raw_string_ostream(text) << llvm::format("%.6g", number);
   return text;
@@ -67,7 +67,7 @@ static void printChart(const Curves &curves, const Curves::Curve &curve,
   double low = *least, high = *most;
   os << curve.name << ":";
   if (low == high) {
-    os << " " << spell(low) << " in all steps\n";
+    os << " " << spellValue(low) << " in all steps\n";
     return;
   }
   os << "\n";
@@ -81,8 +81,8 @@ static void printChart(const Curves &curves, const Curves::Curve &curve,
     rows[row][column] = '*';
   }
   for (int64_t row = 0; row < kRows; ++row) {
-    std::string label = row == 0           ? spell(high)
-                        : row == kRows - 1 ? spell(low)
+    std::string label = row == 0           ? spellValue(high)
+                        : row == kRows - 1 ? spellValue(low)
                                            : "";
     os << llvm::format("%12s |", label.c_str()) << StringRef(rows[row]).rtrim()
        << "\n";
@@ -113,7 +113,7 @@ static void printText(const Curves &curves, llvm::raw_ostream &os) {
   for (int64_t place : shown) {
     os << llvm::format("%9lld", static_cast<long long>(curves.at[place - 1]));
     for (auto [curve, width] : llvm::zip(curves.curves, widths)) {
-      std::string number = spell(curve.values[place - 1]);
+      std::string number = spellValue(curve.values[place - 1]);
       os << "  " << std::string(width - std::min(width, number.size()), ' ')
          << number;
     }

@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
 
-static std::string join(StringRef kind, StringRef name) {
+static std::string quote(StringRef kind, StringRef name) {
   return (kind + " '" + name + "'").str();
 }
 
@@ -184,7 +184,7 @@ LogicalResult Verifier::checkAllGiven() {
              << "is not set back after the step";
   auto check = [&](StringRef kind, StringRef name, Value value,
                    Value old) -> LogicalResult {
-    if (given.contains(join(kind, name)) || value == old)
+    if (given.contains(quote(kind, name)) || value == old)
       return success();
     return entry.emitOpError()
            << "has no task that gives " << kind << " '" << name << "'";
@@ -225,7 +225,7 @@ LogicalResult Verifier::run() {
 LogicalResult Verifier::checkLayout(Location loc, StringRef kind,
                                     StringRef name, dist::LayoutAttr layout) {
   dist::LayoutAttr &known =
-      kind == "state" ? stateLayouts[name] : layouts[join(kind, name)];
+      kind == "state" ? stateLayouts[name] : layouts[quote(kind, name)];
   if (!layout || (known && known != layout))
     return emitError(loc) << "expected the layout " << known << " for " << kind
                           << " '" << name << "', found " << layout;
@@ -373,7 +373,7 @@ LogicalResult Verifier::verifyNamed(func::FuncOp task, OpOperand &operand,
   if (failed(checkLayout(operand.get().getLoc(),
                          kind == "new state" ? "state" : kind, name, layout)))
     return failure();
-  if (!given.insert(join(kind, name)).second)
+  if (!given.insert(quote(kind, name)).second)
     return fail() << "is given by two tasks";
   PieceMaker &maker = follower.getMaker();
   FailureOr<Piece> laidOut =

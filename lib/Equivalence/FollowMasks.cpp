@@ -3,13 +3,12 @@
 
 #include "Follow.h"
 
+#include "dialects/NN/AttentionDims.h"
 #include "dialects/NN/NN.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
-
-static constexpr unsigned kColumns = 3; ///< of masks: keys
 
 /// What is subtracted; `isGuarded` if it is the most negative number rather
 /// than -inf.
@@ -28,26 +27,26 @@ Follower::Subtrahend Follower::getSubtrahend(Value value) {
 
 /// Two tensors side by side along the columns of a mask.
 static bool isBeside(nn::ConcatOp op) {
-  return op && op.getDim() == kColumns && op.getInputs().size() == 2;
+  return op && op.getDim() == nn::kColumnDim && op.getInputs().size() == 2;
 }
 
 /// Where a range of columns of all rows begins; none if an op is something
 /// else.
 static std::optional<int64_t> getColumnsOf(nn::SliceOp op) {
   ArrayRef<int64_t> shape = op ? shapeOf(op.getInput()) : ArrayRef<int64_t>();
-  if (shape.size() != kColumns + 1)
+  if (shape.size() != nn::kColumnDim + 1)
     return std::nullopt;
   for (size_t dim = 0; dim < shape.size(); ++dim)
     if (op.getSteps()[dim] != 1 ||
-        (dim != kColumns &&
+        (dim != nn::kColumnDim &&
          (op.getStarts()[dim] != 0 || op.getSizes()[dim] != shape[dim])))
       return std::nullopt;
-  return op.getStarts()[kColumns];
+  return op.getStarts()[nn::kColumnDim];
 }
 
 static bool isLargestOfRows(nn::ReduceOp op) {
   return op && op.getKind() == nn::ReductionKind::max &&
-         op.getDims() == ArrayRef<int64_t>{kColumns};
+         op.getDims() == ArrayRef<int64_t>{nn::kColumnDim};
 }
 
 /// A range of a mask's columns, two ranges side by side, a rank's part of them,
@@ -64,7 +63,7 @@ bool Follower::isMaskPart(Operation *op) {
   if (auto level = dyn_cast<nn::MaxOp>(op))
     return getSubtrahend(level).isGuarded;
   auto own = dyn_cast<dist::AllSliceOp>(op);
-  return own && own.getDim() == kColumns;
+  return own && own.getDim() == nn::kColumnDim;
 }
 
 /// The mask of whose rows a value is the levels: their largest numbers, or the
@@ -83,7 +82,7 @@ Value Follower::getLeveledMask(Value value) {
   if (!isLargestOfRows(largest))
     return {};
   SmallVector<int64_t> shape(shapeOf(largest.getInput()));
-  shape[kColumns] = 1;
+  shape[nn::kColumnDim] = 1;
   return shapeOf(column) == ArrayRef(shape) ? largest.getInput() : Value();
 }
 
@@ -127,11 +126,11 @@ std::optional<Follower::MaskColumns> Follower::getMaskColumns(Value value) {
   if (!last || !others || last.getInput() != others.getInput())
     return std::nullopt;
   columns.mask = last.getInput();
-  int64_t all = shapeOf(columns.mask)[kColumns];
+  int64_t all = shapeOf(columns.mask)[nn::kColumnDim];
   int64_t count = all / maker.getSize(columns.axis),
-          moved = last.getSizes()[kColumns];
+          moved = last.getSizes()[nn::kColumnDim];
   if (getColumnsOf(last) != all - moved || getColumnsOf(others) != 0 ||
-      others.getSizes()[kColumns] != all - moved || moved % count != 0)
+      others.getSizes()[nn::kColumnDim] != all - moved || moved % count != 0)
     return std::nullopt;
   columns.turn = moved / count % maker.getSize(columns.axis);
   return columns;

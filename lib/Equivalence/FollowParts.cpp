@@ -56,7 +56,7 @@ static std::optional<Change> getChange(Operation *op) {
 
 /// Places that stand side by side in one dimension, as one: how a value has
 /// come to its shape, by heads or all at once, means nothing.
-static void joinNeighbours(std::vector<Located> &places) {
+static void joinPlaces(std::vector<Located> &places) {
   std::vector<Located> joined;
   for (const Located &place : places)
     if (!joined.empty() && joined.back().dim == place.dim &&
@@ -77,7 +77,7 @@ static std::optional<Parts> getParts(const View &view, const View &whole,
   if (!located || !view.interleaved.empty())
     return std::nullopt;
   for (std::vector<Located> &places : located->dims)
-    joinNeighbours(places);
+    joinPlaces(places);
   Parts parts = {view, *located, size};
   for (const Located &place : located->dims[dim])
     if (parts.within.empty() && place.dim == wholeDim &&

@@ -4,15 +4,13 @@
 
 #include "Follow.h"
 
+#include "dialects/NN/AttentionDims.h"
 #include "dialects/NN/NN.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
-
-static constexpr unsigned kRows = 2; ///< of queries; of keys and values, keys
-static constexpr unsigned kColumns = 3; ///< of masks: keys
 
 bool Turned::isComplete(int64_t ranks) const {
   return turn == 0 && static_cast<int64_t>(terms.size()) == ranks;
@@ -46,13 +44,13 @@ void Follower::insertTurned(Value value, Turned turned) {
 std::vector<Turned> Follower::getTurned(Value value) {
   std::vector<Turned> all = at(value).turned;
   for (const Piece &piece : at(value).pieces) {
-    if (piece.dims.size() <= kRows || !piece.partial.empty())
+    if (piece.dims.size() <= nn::kRowDim || !piece.partial.empty())
       continue;
-    const Dim &rows = piece.dims[kRows];
+    const Dim &rows = piece.dims[nn::kRowDim];
     if (Axes axes = maker.dropUnits(rows.axes);
         axes.size() == 1 && !rows.free &&
         (rows.isPlain() || rows.isStriped(maker.getSize(axes.front()),
-                                          shapeOf(piece.logical)[kRows])))
+                                          shapeOf(piece.logical)[nn::kRowDim])))
       all.push_back({piece, axes.front(), 0, {}});
   }
   return all;
@@ -115,8 +113,8 @@ static bool isRectangle(AttentionLike logical, AttentionLike local,
   DictionaryAttr steps = local.getColumnSteps().value_or(DictionaryAttr());
   if (!logical.getCausal())
     return !steps;
-  bool isStriped = !keys.piece.dims[kRows].order.empty();
-  int64_t count = shapeOf(local.getKey())[kRows];
+  bool isStriped = !keys.piece.dims[nn::kRowDim].order.empty();
+  int64_t count = shapeOf(local.getKey())[nn::kRowDim];
   return holds(Premise::NothingSeenIsNothing,
                isMasked || local.getZeroMaskedRows()) &&
          logical.getDiagonal() >= 0 &&
@@ -134,7 +132,7 @@ static AttentionLike widenKeys(AttentionLike local, int64_t keys, Value mask,
                                Block &block) {
   auto widen = [&](RankedTensorType type) {
     SmallVector<int64_t> shape(type.getShape());
-    shape[kRows] = keys;
+    shape[nn::kRowDim] = keys;
     return type.clone(shape);
   };
   OpBuilder builder(local->getContext());
@@ -153,7 +151,8 @@ static AttentionLike widenKeys(AttentionLike local, int64_t keys, Value mask,
   // them says.
   if (wide.getStride() != 1) {
     StringAttr axis = wide.getRowSteps()->begin()->getName();
-    wide.setRowStepsAttr(getSteps(wide, axis, shapeOf(wide.getQuery())[kRows]));
+    wide.setRowStepsAttr(
+        getSteps(wide, axis, shapeOf(wide.getQuery())[nn::kRowDim]));
     wide.setStride(1);
   }
   if constexpr (std::is_same_v<AttentionLike, nn::AttentionGradOp>)
@@ -219,11 +218,11 @@ void Follower::followRectangle(AttentionLike local) {
             whole->getNumOperands() != local->getNumOperands() ||
             !isRectangle(whole, local, keys, maker.getSize(keys.axis)))
           continue;
-        const Dim &stripes = keys.piece.dims[kRows];
+        const Dim &stripes = keys.piece.dims[nn::kRowDim];
         bool isStriped = !stripes.order.empty();
         Block block;
         AttentionLike wide =
-            widenKeys(local, shapeOf(whole.getKey())[kRows],
+            widenKeys(local, shapeOf(whole.getKey())[nn::kRowDim],
                       columns ? columns->mask : Value(), block);
         Operands operands;
         unsigned key = local.getKeyMutable().getOperandNumber(),
@@ -239,21 +238,22 @@ void Follower::followRectangle(AttentionLike local) {
                   getLeveled(operand, root, logical.rootOf(whole.getMask()));
           if (number == key || number == value) {
             operands.back() = {number == key ? keys.piece : values.piece};
-            operands.back().front().dims[kRows] = Dim();
+            operands.back().front().dims[nn::kRowDim] = Dim();
             continue;
           }
           if (isStriped && operand == local.getMask())
-            putInOrder(operands.back(), kColumns, {}, stripes.order);
+            putInOrder(operands.back(), nn::kColumnDim, {}, stripes.order);
           if (isStriped && whole.getCausal())
-            putInOrder(operands.back(), kRows, stripes.axes, stripes.order);
+            putInOrder(operands.back(), nn::kRowDim, stripes.axes,
+                       stripes.order);
         }
         std::vector<bool> none(operands.size(), false);
         SmallVector<bool> zeros(none.begin(), none.end());
         for (auto &results : apply(whole, operands, zeros, wide)) {
           for (Piece &piece : results)
             if (isStriped && whole.getCausal() &&
-                piece.dims[kRows].axes == stripes.axes)
-              piece.dims[kRows] = stripes;
+                piece.dims[nn::kRowDim].axes == stripes.axes)
+              piece.dims[nn::kRowDim] = stripes;
           addRectangle(local, results, keys, columns && columns->isLeveled);
         }
       }
@@ -266,24 +266,24 @@ void Follower::addRectangle(Operation *local, ArrayRef<Piece> results,
     if (isa<nn::AttentionGradOp>(local) && result != local->getResult(0)) {
       // Of keys: terms of all rows, whose axis must be theirs.
       Turned term = {piece, keys.axis, keys.turn, {0}};
-      term.others = results.front().dims[kRows];
+      term.others = results.front().dims[nn::kRowDim];
       if (!llvm::is_contained(piece.partial, keys.axis))
         continue;
       llvm::erase(term.piece.partial, keys.axis);
-      term.piece.dims[kRows] = keys.piece.dims[kRows];
+      term.piece.dims[nn::kRowDim] = keys.piece.dims[nn::kRowDim];
       insertTurned(result, term);
       continue;
     }
     // Of rows that no two ranks of the ring have: each adds its terms in an
     // order of its own, and copies must be of the same bits.
-    const Dim &rows = piece.dims[kRows];
+    const Dim &rows = piece.dims[nn::kRowDim];
     if (!rows.free && llvm::is_contained(rows.axes, keys.axis))
       insertTurned(result, {piece,
                             keys.axis,
                             0,
                             {keys.turn},
                             isLeveled,
-                            keys.piece.dims[kRows]});
+                            keys.piece.dims[nn::kRowDim]});
   }
 }
 
@@ -307,10 +307,11 @@ static std::optional<Turned> joinTurned(const Turned &lhs, const Turned &rhs) {
 /// where there are more keys than rows, and of other rows any may.
 static bool seesOwnKeys(const Turned &rows, int64_t ranks) {
   auto attention = rows.piece.logical.getDefiningOp<nn::AttentionOp>();
-  int64_t last = ranks - 1, row = shapeOf(attention.getQuery())[kRows] / ranks,
-          key = shapeOf(attention.getKey())[kRows] / ranks;
+  int64_t last = ranks - 1,
+          row = shapeOf(attention.getQuery())[nn::kRowDim] / ranks,
+          key = shapeOf(attention.getKey())[nn::kRowDim] / ranks;
   return !attention.getCausal() ||
-         (ArrayRef(rows.piece.dims[kRows].axes)
+         (ArrayRef(rows.piece.dims[nn::kRowDim].axes)
                   .take_front(rows.others.axes.size()) ==
               ArrayRef(rows.others.axes) &&
           (!rows.others.order.empty() ||
@@ -377,7 +378,7 @@ bool Follower::belongTogether(const Turned &rows, Value logSumExp) {
            rows.isLeveled == of.isLeveled &&
            holds(Premise::JoinsItsOwn,
                  rows.terms == of.terms && rows.others == of.others) &&
-           ArrayRef(rows.piece.dims).take_front(kRows + 1) ==
+           ArrayRef(rows.piece.dims).take_front(nn::kRowDim + 1) ==
                ArrayRef(of.piece.dims);
   });
 }

@@ -11,7 +11,7 @@ using namespace accel;
 using namespace accel::equivalence;
 
 /// The digits along a dimension, neighbours as one.
-static std::vector<Digit> joinNeighbours(ArrayRef<ViewDigit> digits) {
+static std::vector<Digit> joinDigitsOf(ArrayRef<ViewDigit> digits) {
   std::vector<Digit> joined;
   for (const Digit &digit : digits)
     if (digit.size == 1)
@@ -31,7 +31,7 @@ static std::vector<std::vector<Digit>> getKept(nn::ReduceOp op,
   std::vector<std::vector<Digit>> kept;
   for (auto [dim, digits] : llvm::enumerate(view.dims))
     if (!llvm::is_contained(op.getDims(), static_cast<int64_t>(dim)))
-      kept.push_back(joinNeighbours(digits));
+      kept.push_back(joinDigitsOf(digits));
   return kept;
 }
 
@@ -68,7 +68,7 @@ Value Logical::findCut(nn::SliceOp op) {
   std::vector<ViewDigit> digits;
   for (const auto &dim : view.dims)
     llvm::append_range(digits, dim);
-  Cut cut = {first, joinNeighbours(digits), op};
+  Cut cut = {first, joinDigitsOf(digits), op};
   auto &others = cuts[view.root];
   auto same = llvm::find_if(others, [&](const Cut &other) {
     return other.first == cut.first && other.digits == cut.digits;

@@ -51,7 +51,7 @@ static bool takeRanks(View &view, ArrayRef<StringAttr> axes,
 }
 
 /// Puts them in front of what a rank has along a dimension.
-static void join(View &view, unsigned dim, ArrayRef<ViewDigit> taken) {
+static void prepend(View &view, unsigned dim, ArrayRef<ViewDigit> taken) {
   view.dims[dim].insert(view.dims[dim].begin(), taken.begin(), taken.end());
 }
 
@@ -160,7 +160,7 @@ bool equivalence::moveView(View &view, dist::CollectiveOpInterface op,
         std::vector<ViewDigit> taken;
         if (!takeRanks(view, axes, taken))
           return false;
-        join(view, all.getDim(), taken);
+        prepend(view, all.getDim(), taken);
         return true;
       })
       .Case([&](dist::AllSliceOp slice) {
@@ -172,7 +172,7 @@ bool equivalence::moveView(View &view, dist::CollectiveOpInterface op,
         if (!takeRanks(view, axes, taken) || !isSame() ||
             !split(view, all.getSplitDim(), axes, maker))
           return false;
-        join(view, all.getConcatDim(), taken);
+        prepend(view, all.getConcatDim(), taken);
         return true;
       })
       .Case([&](dist::PermuteOp permuted) {

@@ -55,7 +55,7 @@ std::optional<unsigned> Choices::findSize(ArrayRef<int64_t> form,
 }
 
 /// How deep the arithmetic of a size is looked into.
-static constexpr int kDeep = 8;
+static constexpr int kDeepestSize = 8;
 
 /// The size that a sum over all of a mask is; null: it is no choice's.
 static Value findCount(NodeImporter &n, Value value) {
@@ -98,7 +98,7 @@ Value NodeImporter::resolveSize(Value value, int depth) {
   if (!value || constantOf(value))
     return value;
   Operation *op = value.getDefiningOp();
-  if (!op || depth == kDeep || isFloat(value))
+  if (!op || depth == kDeepestSize || isFloat(value))
     return nullptr;
   if (Value count = findCount(*this, value))
     return count;

@@ -163,6 +163,9 @@ public:
   mlir::Value scale(mlir::Value value, double factor) {
     return binary<nn::MulOp>(value, splatLike(value, factor));
   }
+  mlir::Value plus(mlir::Value value, double number) {
+    return binary<nn::AddOp>(value, splatLike(value, number));
+  }
   /// Broadcasts all to one shape in place; false after an error.
   bool broadcastTogether(llvm::MutableArrayRef<mlir::Value> values);
 

@@ -19,7 +19,7 @@ static bool asksFor(Operation *op, unsigned operand) {
 }
 
 /// Whether each part of the result is that of the operands' parts.
-static bool isLinear(Operation *op) {
+static bool isLinearInParts(Operation *op) {
   if (auto reduce = dyn_cast<nn::ReduceOp>(op))
     return reduce.getKind() == nn::ReductionKind::sum;
   if (isa<nn::CastOp>(op))
@@ -117,7 +117,7 @@ std::optional<SmallVector<Value>> NodeImporter::splitSize(Operation *op) {
     return isDecided(compare, choices) ? std::optional(SmallVector<Value>())
                                        : std::nullopt;
   SmallVector<Value> parts;
-  if (isLinear(op)) {
+  if (isLinearInParts(op)) {
     size_t count = 1;
     for (Value operand : op->getOperands())
       count = std::max(count, choices.getParts(operand).size());

@@ -37,8 +37,6 @@ bool speaksOfDetaching(const onnx::NodeProto &node) {
   return nodeProperty(node, "pkg.torch.onnx.stack_trace").contains(".detach(");
 }
 
-static bool isNamePart(char each) { return isAlnum(each) || each == '_'; }
-
 /// Places behind `.attribute` in the text.
 static SmallVector<size_t> placesBehind(StringRef text, StringRef attribute) {
   SmallVector<size_t> places;

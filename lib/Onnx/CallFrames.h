@@ -4,8 +4,12 @@
 #define ACCEL_LIB_ONNX_CALLFRAMES_H
 
 #include "NodeInfo.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace accel::onnxio {
+
+/// Whether a character may be within a name of Python's.
+inline bool isNamePart(char each) { return llvm::isAlnum(each) || each == '_'; }
 
 /// Code that torch.export made of a region: of `torch.no_grad()` or
 /// `autocast()`, whose body it traces on its own. Of `inference_mode()` nothing

@@ -134,7 +134,7 @@ static std::string checkRenorm(const Call &) {
 }
 
 namespace {
-struct Row {
+struct MeaningRow {
   /// The operator, or its beginning if it ends in `*`.
   StringLiteral op;
   std::string (*check)(const Call &call);
@@ -143,7 +143,7 @@ struct Row {
 };
 } // namespace
 
-static const Row rows[] = {
+static const MeaningRow kMeaningRows[] = {
     {"scaled_dot_product_attention", checkAttention},
     {"native_dropout", checkDropout},
     {"dropout", checkDropout},
@@ -162,7 +162,8 @@ static bool matches(StringRef pattern, StringRef op) {
 }
 
 bool hasMeaningRow(StringRef op) {
-  return any_of(rows, [&](const Row &row) { return matches(row.op, op); });
+  return any_of(kMeaningRows,
+                [&](const MeaningRow &row) { return matches(row.op, op); });
 }
 
 static constexpr StringLiteral kFunctionRemedy =
@@ -206,7 +207,7 @@ void checkCallMeaning(const TracedProgram &program,
                 std::to_string(frame.line) + ")",
             kFunctionRemedy);
     };
-    for (const Row &row : rows)
+    for (const MeaningRow &row : kMeaningRows)
       if (matches(row.op, call.text.op))
         if (std::string message = row.check(call); !message.empty())
           doubt(message, row.remedy);

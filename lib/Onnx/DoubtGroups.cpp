@@ -9,7 +9,7 @@ namespace accel::onnxio {
 
 /// The message without the names that it quotes and the kinds, in brackets,
 /// that stand behind them; a list of names is as one.
-static std::string kindOf(const Doubt &doubt) {
+static std::string withoutNames(const Doubt &doubt) {
   SmallVector<StringRef> parts;
   StringRef(doubt.message).split(parts, '\'');
   std::string text;
@@ -59,7 +59,7 @@ std::vector<DoubtGroup> groupDoubts(ArrayRef<Doubt> doubts) {
   };
   for (const Doubt &doubt : doubts) {
     auto [it, isNew] =
-        groups.try_emplace(kindOf(doubt), DoubtGroup{&doubt, 0, {}, {}});
+        groups.try_emplace(withoutNames(doubt), DoubtGroup{&doubt, 0, {}, {}});
     DoubtGroup &group = it->second;
     if (!isNew) {
       ++group.others;

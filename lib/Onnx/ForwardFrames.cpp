@@ -10,8 +10,6 @@ namespace accel::onnxio {
 
 //===-- Lines -------------------------------------------------------------===//
 
-static bool isNamePart(char each) { return isAlnum(each) || each == '_'; }
-
 /// What the line reads of `self`, by name.
 static SmallVector<StringRef> attributesOfSelf(StringRef text) {
   static constexpr StringLiteral kSelf = "self.";

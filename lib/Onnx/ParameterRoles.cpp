@@ -24,7 +24,7 @@ enum class Layout {
   Indexed,
 };
 
-struct Row {
+struct RoleRow {
   StringLiteral call;
   StringLiteral op;
   /// -1: any.
@@ -40,7 +40,7 @@ struct Row {
 
 // The calls are families: "batch_norm" is every operator whose name contains it
 // (native, legit, no_training), all with the same first five arguments.
-static const Row rows[] = {
+static const RoleRow kRoleRows[] = {
     {"linear", "MatMul", 1, 1, "weight", Layout::Swapped, 2},
     {"linear", "Gemm", 1, 1, "weight", Layout::GemmBSwapped, 2},
     {"linear", "Transpose", 0, 1, "weight", Layout::Same, 2},
@@ -95,7 +95,8 @@ static StringRef familyOf(StringRef op) {
 
 bool isKnownCall(const TracedCall &call) {
   StringRef family = familyOf(call.op);
-  return any_of(rows, [&](const Row &row) { return row.call == family; });
+  return any_of(kRoleRows,
+                [&](const RoleRow &row) { return row.call == family; });
 }
 
 SmallVector<int64_t, 4> identityPermutation(unsigned rank) {
@@ -152,7 +153,7 @@ std::optional<OperandRole> operandRole(const TracedCall &call,
                                        const onnx::NodeProto &node,
                                        unsigned operand, unsigned rank) {
   StringRef family = familyOf(call.op);
-  for (const Row &row : rows) {
+  for (const RoleRow &row : kRoleRows) {
     if (row.call != family || row.op != StringRef(node.op_type()) ||
         (row.operand >= 0 && unsigned(row.operand) != operand))
       continue;
@@ -195,7 +196,7 @@ std::optional<BiasRole> biasRole(const TracedCall &call,
                                  const onnx::NodeProto &node) {
   StringRef family = familyOf(call.op);
   StringRef op = node.op_type();
-  for (const Row &row : rows) {
+  for (const RoleRow &row : kRoleRows) {
     if (!row.isBias || row.call != family)
       continue;
     const TracedArgument *argument = call.argument(row.argument, row.keyword);

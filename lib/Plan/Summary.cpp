@@ -66,7 +66,7 @@ int64_t countFlops(CommandOpInterface command, SymbolTableCollection &symbols) {
       .Default([](Operation *) { return int64_t(0); });
 }
 
-static int64_t getBytes(BufferOp buffer) {
+static int64_t getAllBytes(BufferOp buffer) {
   return (buffer.getSlots() - 1) * buffer.getSlotStride() + buffer.getBytes();
 }
 
@@ -257,7 +257,7 @@ static llvm::MapVector<Role, int64_t> addUpRoles(ProgramOp program,
   llvm::MapVector<Role, int64_t> roles;
   for (auto buffer : program.getOps<BufferOp>())
     if (buffer.getSpace() == space && !buffer.getAliasOf())
-      roles[buffer.getRole()] += getBytes(buffer);
+      roles[buffer.getRole()] += getAllBytes(buffer);
   return roles;
 }
 
@@ -267,7 +267,7 @@ static SmallVector<BufferOp> getLargestBuffers(ProgramOp program) {
     if (!buffer.getAliasOf())
       buffers.push_back(buffer);
   llvm::stable_sort(buffers, [](BufferOp lhs, BufferOp rhs) {
-    return getBytes(lhs) > getBytes(rhs);
+    return getAllBytes(lhs) > getAllBytes(rhs);
   });
   buffers.resize(std::min(buffers.size(), kLargestBuffers));
   return buffers;
@@ -284,7 +284,7 @@ static void printText(ProgramOp program, llvm::raw_ostream &os) {
   }
   os << "  largest buffers:\n";
   for (BufferOp buffer : getLargestBuffers(program))
-    os << "    @" << buffer.getSymName() << ": " << getBytes(buffer)
+    os << "    @" << buffer.getSymName() << ": " << getAllBytes(buffer)
        << " bytes, " << stringifyRole(buffer.getRole()) << "\n";
   BufferTable buffers(program);
   SymbolTableCollection symbols;
@@ -320,7 +320,7 @@ static void printJson(ProgramOp program, llvm::raw_ostream &os) {
       for (BufferOp buffer : getLargestBuffers(program))
         json.object([&] {
           json.attribute("buffer", buffer.getSymName());
-          json.attribute("bytes", getBytes(buffer));
+          json.attribute("bytes", getAllBytes(buffer));
           json.attribute("role", stringifyRole(buffer.getRole()));
         });
     });

@@ -21,7 +21,7 @@ static Value slice(const NNBuilder &build, Value vector, int64_t from,
 /// The history rolls only where there was an amax: then the oldest goes, the
 /// new one comes last, and the first is 0 for the amax to come.
 static Value roll(const NNBuilder &build, Value history, Value amax) {
-  int64_t length = NNBuilder::typeOf(history).getDimSize(0);
+  int64_t length = typeOf(history).getDimSize(0);
   Value zero =
       build.splat(RankedTensorType::get({1}, build.builder.getF32Type()), 0);
   if (length == 1)
@@ -37,7 +37,7 @@ QuantizerStates precision::updateHistory(const NNBuilder &build,
                                          const QuantizerStates &old, Value amax,
                                          double largest,
                                          const Fp8Recipe &recipe) {
-  int64_t length = NNBuilder::typeOf(old.history).getDimSize(0);
+  int64_t length = typeOf(old.history).getDimSize(0);
   Value zero = build.splat(0, amax);
   Value isThere = build.compare(nn::ComparePredicate::ne, amax, zero);
   Value chosen = amax;

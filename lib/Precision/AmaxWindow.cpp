@@ -27,7 +27,7 @@ Value precision::buildScaleInTime(const NNBuilder &build, Value scale,
                                   double largest) {
   Value isFirst =
       build.compare(nn::ComparePredicate::lt, count, build.i64(length));
-  return build.select(build.spread(isFirst, NNBuilder::typeOf(amax).getShape()),
+  return build.select(build.spread(isFirst, typeOf(amax).getShape()),
                       buildPower2Or(build, amax, largest, scale),
                       build.like(scale, amax));
 }
@@ -35,7 +35,7 @@ Value precision::buildScaleInTime(const NNBuilder &build, Value scale,
 WindowStates precision::updateWindow(const NNBuilder &build,
                                      const WindowStates &old, Value amax,
                                      double largest) {
-  int64_t length = NNBuilder::typeOf(old.window).getDimSize(0);
+  int64_t length = typeOf(old.window).getDimSize(0);
   Value isFinite = build.isFinite(amax);
   Value zero = build.splat(0, amax);
   Value own = build.select(isFinite, amax, zero);

@@ -172,8 +172,7 @@ void DelayedScales::write() {
                     build.splat(static_cast<double>(Verdict::Failed), verdict));
   auto add = [&](Write &write, Value value) {
     results.push_back(build.select(
-        build.spread(isFailed, NNBuilder::typeOf(value).getShape()), write.old,
-        value));
+        build.spread(isFailed, typeOf(value).getShape()), write.old, value));
     attributes.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
         nn::kStateAttr, FlatSymbolRefAttr::get(write.state.getSymNameAttr()))));
   };

@@ -118,7 +118,7 @@ static Value measure(nn::CastOp cast) {
       source = scaled.getLhs();
   Type f32 = builder.getF32Type();
   auto count = [&](Value condition) {
-    auto type = RankedTensorType::get(NNBuilder::typeOf(input).getShape(), f32);
+    auto type = RankedTensorType::get(typeOf(input).getShape(), f32);
     return build.sum(
         build.select(condition, build.splat(type, 1), build.splat(type, 0)),
         llvm::to_vector(llvm::seq(type.getRank())));
@@ -126,8 +126,7 @@ static Value measure(nn::CastOp cast) {
   auto to = llvm::cast<FloatType>(cast.getType().getElementType());
   Value zero = build.splat(0, input);
   Value isBeyond = buildOverflows(build, build.make<nn::AbsOp>(input), to);
-  Value rounded =
-      build.cast(cast.getResult(), NNBuilder::typeOf(input).getElementType());
+  Value rounded = build.cast(cast.getResult(), typeOf(input).getElementType());
   Value isLost = build.make<nn::AndOp>(
       build.compare(nn::ComparePredicate::ne, input, zero),
       build.compare(nn::ComparePredicate::eq, rounded, zero));

@@ -50,10 +50,10 @@ static Value chooseE2M1(const NNBuilder &build, Value value, Value uniform) {
   // Not floor(steps + uniform), whose sum would be rounded up to the next
   // integer: the difference from the floor is exact.
   Value below = build.make<nn::FloorOp>(steps);
-  Value isUp = build.compare(
-      nn::ComparePredicate::lt,
-      build.cast(uniform, NNBuilder::typeOf(steps).getElementType()),
-      build.sub(steps, below));
+  Value isUp =
+      build.compare(nn::ComparePredicate::lt,
+                    build.cast(uniform, typeOf(steps).getElementType()),
+                    build.sub(steps, below));
   Value chosen = build.add(
       below, build.select(isUp, build.splat(1, below), build.splat(0, below)));
   return build.mul(chosen, step);
@@ -61,7 +61,7 @@ static Value chooseE2M1(const NNBuilder &build, Value value, Value uniform) {
 
 Value precision::roundToE2M1(const NNBuilder &build, Value value,
                              Value uniform) {
-  RankedTensorType type = NNBuilder::typeOf(value);
+  RankedTensorType type = typeOf(value);
   if (uniform)
     value = chooseE2M1(build, value, uniform);
   Value codes = build.make<nn::CastOp>(
@@ -92,8 +92,7 @@ static Value buildRotation(const NNBuilder &build, Type element) {
 /// [..., blocks, 16, columns] of what is summed over, rotated and transposed:
 /// [..., blocks, columns, 16].
 static Value rotate(const NNBuilder &build, Value values) {
-  Value rotation =
-      buildRotation(build, NNBuilder::typeOf(values).getElementType());
+  Value rotation = buildRotation(build, typeOf(values).getElementType());
   Value rotated = build.matmul(values, rotation, /*transposeA=*/true);
   if (auto matmul = rotated.getDefiningOp<nn::MatmulOp>()) // of constants not
     matmul->setAttr(nn::kReasonAttr, build.builder.getStringAttr(
@@ -106,7 +105,7 @@ Nvfp4Operand precision::roundToNvfp4(const NNBuilder &build, Value value,
                                      const OperandRecipe &recipe,
                                      Value uniform) {
   Value wide = widen(build, value);
-  SmallVector<int64_t> shape(NNBuilder::typeOf(wide).getShape());
+  SmallVector<int64_t> shape(typeOf(wide).getShape());
   int64_t rank = shape.size();
   SmallVector<int64_t> dims{dim};
   if (recipe.granularity == Granularity::Tile)
@@ -121,7 +120,7 @@ Nvfp4Operand precision::roundToNvfp4(const NNBuilder &build, Value value,
     if (uniform)
       uniform = build.swapLast(uniform);
   }
-  RankedTensorType type = NNBuilder::typeOf(blocks.values);
+  RankedTensorType type = typeOf(blocks.values);
 
   Value amax = buildAmax(build, recipe.isRotated ? blocks.values : wide, parts);
   Value ofTensor =
@@ -130,8 +129,8 @@ Nvfp4Operand precision::roundToNvfp4(const NNBuilder &build, Value value,
                               build.scale(ofTensor, 1 / kLargest));
   FloatType format = recipe.format;
   Value codes = build.make<nn::CastOp>(
-      RankedTensorType::get(NNBuilder::typeOf(ofBlocks).getShape(), format),
-      ofBlocks, /*saturate=*/true);
+      RankedTensorType::get(typeOf(ofBlocks).getShape(), format), ofBlocks,
+      /*saturate=*/true);
   Value decode = build.cast(codes, build.builder.getF32Type());
   Value whole =
       scaleParts(build, decode, build.div(build.splat(1, ofTensor), ofTensor));

@@ -10,7 +10,7 @@ using namespace accel::precision;
 using autodiff::NNBuilder;
 
 Value precision::widen(const NNBuilder &build, Value value) {
-  return NNBuilder::typeOf(value).getElementType().isF64()
+  return typeOf(value).getElementType().isF64()
              ? value
              : build.cast(value, build.builder.getF32Type());
 }
@@ -24,7 +24,7 @@ static Value maxOver(const NNBuilder &build, Value value,
 
 /// Rows first, which kernels have.
 static Value maxOfAll(const NNBuilder &build, Value value) {
-  int64_t rank = NNBuilder::typeOf(value).getRank();
+  int64_t rank = typeOf(value).getRank();
   for (int64_t from : {1, 0})
     if (from < rank) {
       value = maxOver(build, value, llvm::to_vector(llvm::seq(from, rank)));
@@ -38,7 +38,7 @@ Value precision::buildAmax(const NNBuilder &build, Value value, int64_t parts) {
   Type f32 = build.builder.getF32Type();
   if (parts == 1)
     return build.cast(maxOfAll(build, size), f32);
-  RankedTensorType type = NNBuilder::typeOf(size);
+  RankedTensorType type = typeOf(size);
   Value ofRows = maxOver(
       build, size, llvm::to_vector(llvm::seq<int64_t>(1, type.getRank())));
   int64_t rows = type.getDimSize(0);
@@ -83,10 +83,9 @@ static Value buildSharedExponent(const NNBuilder &build, Value amax,
   Value isPower = build.compare(nn::ComparePredicate::eq, below, ratio);
   Value power = build.select(isPower, below, build.scale(below, 2));
   Value code = build.make<nn::CastOp>(
-      NNBuilder::typeOf(power).clone(
-          Float8E8M0FNUType::get(build.builder.getContext())),
+      typeOf(power).clone(Float8E8M0FNUType::get(build.builder.getContext())),
       power, /*saturate=*/true);
-  Value bounded = build.cast(code, NNBuilder::typeOf(power).getElementType());
+  Value bounded = build.cast(code, typeOf(power).getElementType());
   return build.div(build.splat(1, bounded), bounded);
 }
 
@@ -113,7 +112,7 @@ Value precision::buildScale(const NNBuilder &build, Value amax, double largest,
 /// A number for each part of dimension 0 at all elements of a shape.
 static Value spreadParts(const NNBuilder &build, Value numbers,
                          ArrayRef<int64_t> shape) {
-  RankedTensorType type = NNBuilder::typeOf(numbers);
+  RankedTensorType type = typeOf(numbers);
   if (type.getRank() == 0)
     return build.spread(numbers, shape);
   int64_t parts = type.getDimSize(0), rows = shape.front();
@@ -126,7 +125,7 @@ static Value spreadParts(const NNBuilder &build, Value numbers,
 
 Value precision::scaleParts(const NNBuilder &build, Value value,
                             Value factors) {
-  RankedTensorType type = NNBuilder::typeOf(value);
+  RankedTensorType type = typeOf(value);
   return build.mul(
       value, spreadParts(build, build.cast(factors, type.getElementType()),
                          type.getShape()));
@@ -135,7 +134,7 @@ Value precision::scaleParts(const NNBuilder &build, Value value,
 Quantized precision::quantize(const NNBuilder &build, Value value, Value scale,
                               FloatType format) {
   Value wide = widen(build, value);
-  RankedTensorType type = NNBuilder::typeOf(wide);
+  RankedTensorType type = typeOf(wide);
   Value codes =
       build.make<nn::CastOp>(RankedTensorType::get(type.getShape(), format),
                              scaleParts(build, wide, scale), /*saturate=*/true);
@@ -145,7 +144,7 @@ Quantized precision::quantize(const NNBuilder &build, Value value, Value scale,
 Quantized precision::quantizeRows(const NNBuilder &build, Value value,
                                   int64_t dim, const OperandRecipe &recipe) {
   Value wide = widen(build, value);
-  RankedTensorType type = NNBuilder::typeOf(wide);
+  RankedTensorType type = typeOf(wide);
   Value amax = build.cast(maxOver(build, build.make<nn::AbsOp>(wide), {dim}),
                           build.builder.getF32Type());
   Value scale = buildScale(build, amax, getLargest(recipe.format), recipe.rule);
@@ -161,7 +160,7 @@ Quantized precision::quantizeRows(const NNBuilder &build, Value value,
 /// they are the largest of nothing.
 static Value pad(const NNBuilder &build, Value value, ArrayRef<int64_t> dims,
                  int64_t block) {
-  RankedTensorType type = NNBuilder::typeOf(value);
+  RankedTensorType type = typeOf(value);
   SmallVector<int64_t> low(type.getRank(), 0), high(type.getRank(), 0);
   for (int64_t dim : dims)
     high[dim] = (block - type.getDimSize(dim) % block) % block;
@@ -174,7 +173,7 @@ static Value pad(const NNBuilder &build, Value value, ArrayRef<int64_t> dims,
 
 static Value sliceTo(const NNBuilder &build, Value value,
                      ArrayRef<int64_t> shape) {
-  if (NNBuilder::typeOf(value).getShape() == shape)
+  if (typeOf(value).getShape() == shape)
     return value;
   SmallVector<int64_t> starts(shape.size(), 0), steps(shape.size(), 1);
   return build.make<nn::SliceOp>(value, starts, shape, steps);
@@ -185,8 +184,8 @@ Blocks precision::splitBlocks(const NNBuilder &build, Value value,
   Value padded = pad(build, value, dims, size);
   Blocks blocks;
   SmallVector<int64_t> split;
-  blocks.padded.assign(NNBuilder::typeOf(padded).getShape().begin(),
-                       NNBuilder::typeOf(padded).getShape().end());
+  blocks.padded.assign(typeOf(padded).getShape().begin(),
+                       typeOf(padded).getShape().end());
   for (auto [dim, each] : llvm::enumerate(blocks.padded)) {
     if (!llvm::is_contained(dims, int64_t(dim))) {
       split.push_back(each);
@@ -214,13 +213,13 @@ Value precision::joinBlocks(const NNBuilder &build, Value values,
 Value precision::roundBlocks(const NNBuilder &build, Value value, int64_t dim,
                              const OperandRecipe &recipe) {
   Value wide = widen(build, value);
-  RankedTensorType type = NNBuilder::typeOf(wide);
+  RankedTensorType type = typeOf(wide);
   int64_t rank = type.getRank();
   SmallVector<int64_t> dims{dim};
   if (recipe.granularity == Granularity::Tile)
     dims = {rank - 2, rank - 1};
   Blocks blocks = splitBlocks(build, wide, dims, recipe.block);
-  ArrayRef<int64_t> split = NNBuilder::typeOf(blocks.values).getShape();
+  ArrayRef<int64_t> split = typeOf(blocks.values).getShape();
   Value scale = buildScale(build, buildBlockAmax(build, blocks),
                            getLargest(recipe.format), recipe.rule);
   Value inverse = build.div(build.splat(1, scale), scale);

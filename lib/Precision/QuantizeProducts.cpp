@@ -219,7 +219,7 @@ Value EntryQuantizer::divide(const NNBuilder &build, const Product &product,
                              Value value) {
   if (!product.isWgrad() || recipe.blocks == 1)
     return value;
-  ArrayRef<int64_t> shape = NNBuilder::typeOf(value).getShape();
+  ArrayRef<int64_t> shape = typeOf(value).getShape();
   return build.reshape(value,
                        {recipe.blocks, shape[0] / recipe.blocks, shape[1]});
 }
@@ -271,8 +271,7 @@ Quantized EntryQuantizer::getQuantized(const NNBuilder &build,
   if (!known.codes) {
     Value part = divide(build, product, value);
     known = quantizeRows(build, part,
-                         dim + NNBuilder::typeOf(part).getRank() -
-                             NNBuilder::typeOf(value).getRank(),
+                         dim + typeOf(part).getRank() - typeOf(value).getRank(),
                          product.recipes[operand]);
   }
   return known;
@@ -282,9 +281,8 @@ Quantized EntryQuantizer::getQuantized(const NNBuilder &build,
 /// columns'.
 static Value scaleRows(const NNBuilder &build, Value made, Quantized operand,
                        bool isLhs) {
-  RankedTensorType type = NNBuilder::typeOf(made);
-  int64_t rank = type.getRank(),
-          own = NNBuilder::typeOf(operand.inverse).getRank();
+  RankedTensorType type = typeOf(made);
+  int64_t rank = type.getRank(), own = typeOf(operand.inverse).getRank();
   // A weight has no batch dimensions.
   SmallVector<int64_t> missing{isLhs ? rank - 1 : rank - 2};
   if (!isLhs && own == 1)
@@ -329,7 +327,7 @@ Value EntryQuantizer::draw(const NNBuilder &build, const Product &product,
       entry->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(kSeedAttr);
   Value key = autodiff::buildRandomKey(build, calls, seed ? seed.getInt() : 0,
                                        autodiff::hashName(name));
-  return autodiff::buildUniform(build, key, NNBuilder::typeOf(like).getShape());
+  return autodiff::buildUniform(build, key, typeOf(like).getShape());
 }
 
 Value EntryQuantizer::makeProduct(const NNBuilder &build,
@@ -354,8 +352,7 @@ Value EntryQuantizer::multiplyNvfp4(const NNBuilder &build,
     const OperandRecipe &own = product.recipes[operand];
     Value value = nn::MatmulOp(product.op)->getOperand(operand);
     Value part = divide(build, product, value);
-    int64_t added =
-        NNBuilder::typeOf(part).getRank() - NNBuilder::typeOf(value).getRank();
+    int64_t added = typeOf(part).getRank() - typeOf(value).getRank();
     Value uniform;
     if (own.isStochastic)
       uniform = divide(build, product, draw(build, product, value));
@@ -381,8 +378,8 @@ Value EntryQuantizer::multiply(const NNBuilder &build, const Product &product) {
     Value rounded[2];
     for (unsigned operand : {0, 1}) {
       Value part = divide(build, product, op->getOperand(operand));
-      int64_t added = NNBuilder::typeOf(part).getRank() -
-                      NNBuilder::typeOf(op->getOperand(operand)).getRank();
+      int64_t added =
+          typeOf(part).getRank() - typeOf(op->getOperand(operand)).getRank();
       rounded[operand] =
           roundBlocks(build, part, product.getSummed(operand) + added,
                       product.recipes[operand]);
@@ -421,7 +418,7 @@ Value EntryQuantizer::multiply(const NNBuilder &build, const Product &product) {
 /// so that the sum is one of codes. These are multiples of one number, and few:
 /// it is exact, in whatever order.
 Value EntryQuantizer::sumGradients(const NNBuilder &build, Value gradients) {
-  ArrayRef<int64_t> shape = NNBuilder::typeOf(gradients).getShape();
+  ArrayRef<int64_t> shape = typeOf(gradients).getShape();
   if (recipe.blocks > 1) {
     // Of a micro-batch the ranks have parts next to each other.
     SmallVector<int64_t> divided{recipe.blocks / recipe.gradientParts,
@@ -444,8 +441,7 @@ Value EntryQuantizer::sumGradients(const NNBuilder &build, Value gradients) {
       isUsable, buildScale(build, amax, getLargest(format), ScaleRule::Power2),
       build.scale(amax, 0));
   Quantized rounded = quantize(build, gradients, scale, format);
-  Value codes =
-      build.cast(rounded.codes, NNBuilder::typeOf(gradients).getElementType());
+  Value codes = build.cast(rounded.codes, typeOf(gradients).getElementType());
   if (recipe.blocks > 1) // codes are sent, not what a scale makes of them
     codes = complete(build.sum(codes, {0}));
   return scaleParts(build, codes, rounded.inverse);

@@ -16,7 +16,7 @@ static Value roundScaled(const NNBuilder &build, Value value) {
   Value scale = buildScale(build, buildAmax(build, value, /*parts=*/1),
                            getLargest(format), ScaleRule::Power2);
   Quantized rounded = quantize(build, value, scale, format);
-  Type element = NNBuilder::typeOf(value).getElementType();
+  Type element = typeOf(value).getElementType();
   return scaleParts(build, build.cast(rounded.codes, element), rounded.inverse);
 }
 

@@ -15,13 +15,13 @@ using namespace accel::plan;
 
 namespace {
 /// Collectives that are alike.
-struct Row {
+struct KindRow {
   std::string kind, axes, dtype, cause, task;
   int64_t ranks = 1, count = 0, tensors = 0, bytes = 0;
 };
 
 struct Totals {
-  llvm::MapVector<StringAttr, Row> rows;
+  llvm::MapVector<StringAttr, KindRow> rows;
   /// Of each unit, the numbers of its gatherings in one micro-batch.
   llvm::MapVector<StringAttr, llvm::SmallSetVector<Attribute, 4>> units;
 };
@@ -32,7 +32,7 @@ static void addCommand(CollectiveOp op, StringRef task, int64_t times,
                        Totals &totals) {
   MLIRContext *context = op.getContext();
   auto first = cast<ViewAttr>(op.getInputs()[0]);
-  Row row;
+  KindRow row;
   row.kind = stringifyCollective(op.getCollective()).str();
   SmallVector<StringRef> axes;
   for (auto axis : op.getAxes().getAsRange<StringAttr>()) {
@@ -48,7 +48,7 @@ static void addCommand(CollectiveOp op, StringRef task, int64_t times,
   auto key =
       StringAttr::get(context, row.kind + "|" + row.axes + "|" + row.dtype +
                                    "|" + row.cause + "|" + row.task);
-  Row &total = totals.rows.try_emplace(key, row).first->second;
+  KindRow &total = totals.rows.try_emplace(key, row).first->second;
   total.count += times;
   for (auto view : op.getInputs().getAsRange<ViewAttr>()) {
     total.tensors += times;
@@ -69,8 +69,8 @@ static Totals addUp(ProgramOp program, EntryOp entry) {
   return totals;
 }
 
-static void printJson(ArrayRef<std::pair<EntryOp, Totals>> entries,
-                      llvm::raw_ostream &os) {
+static void printCollectivesJson(ArrayRef<std::pair<EntryOp, Totals>> entries,
+                                 llvm::raw_ostream &os) {
   llvm::json::OStream out(os, 1);
   out.object([&] {
     out.attributeArray("collectives", [&] {
@@ -102,8 +102,8 @@ static void printJson(ArrayRef<std::pair<EntryOp, Totals>> entries,
   os << "\n";
 }
 
-static void printText(EntryOp entry, const Totals &totals,
-                      llvm::raw_ostream &os) {
+static void printCollectivesText(EntryOp entry, const Totals &totals,
+                                 llvm::raw_ostream &os) {
   os << "collectives of one call of '" << entry.getKind() << "', per rank:\n";
   report::Table table({"kind", "axes", "ranks", "dtype", "task", "count",
                        "tensors", "bytes", "cause"});
@@ -129,10 +129,10 @@ LogicalResult report::printCollectives(ModuleOp module, llvm::raw_ostream &os,
       if (entry.getKind() != kLoadEntry)
         entries.emplace_back(entry, addUp(program, entry));
     if (json)
-      printJson(entries, os);
+      printCollectivesJson(entries, os);
     else
       for (const auto &[entry, totals] : entries)
-        printText(entry, totals, os);
+        printCollectivesText(entry, totals, os);
   }
   return success();
 }

@@ -17,7 +17,7 @@ using accel::report::Table;
 
 using Kinds = std::map<StringRef, CommandCounts>;
 
-static CommandCounts addUp(const Kinds &kinds) {
+static CommandCounts addCommands(const Kinds &kinds) {
   CommandCounts all;
   for (auto &[kind, counts] : kinds)
     all.add(counts, 1);
@@ -124,8 +124,8 @@ static void printTiledText(ProgramOp program, llvm::raw_ostream &os) {
   }
 }
 
-static void printJson(ProgramOp program, const EntryCaptures &all,
-                      llvm::json::OStream &out) {
+static void printCommandsJson(ProgramOp program, const EntryCaptures &all,
+                              llvm::json::OStream &out) {
   BufferTable buffers(program);
   SymbolTableCollection symbols;
   out.object([&] {
@@ -136,7 +136,7 @@ static void printJson(ProgramOp program, const EntryCaptures &all,
       for (auto entry : program.getOps<EntryOp>())
         out.attributeObject(entry.getKind(), [&] {
           Kinds kinds = countCommands(entry, buffers, symbols);
-          printNumbers(addUp(kinds), out);
+          printNumbers(addCommands(kinds), out);
           if (CommandCounts stored = countStored(entry, buffers);
               stored.commands)
             out.attributeObject("storage", [&] { printNumbers(stored, out); });
@@ -165,8 +165,8 @@ static void printJson(ProgramOp program, const EntryCaptures &all,
   });
 }
 
-static void printText(ProgramOp program, const EntryCaptures &all,
-                      llvm::raw_ostream &os) {
+static void printCommandsText(ProgramOp program, const EntryCaptures &all,
+                              llvm::raw_ostream &os) {
   BufferTable buffers(program);
   SymbolTableCollection symbols;
   os << "commands of one call, per rank:\n";
@@ -182,7 +182,7 @@ static void printText(ProgramOp program, const EntryCaptures &all,
     Kinds kinds = countCommands(entry, buffers, symbols);
     for (auto &[kind, counts] : kinds)
       add(kind, counts);
-    add("all", addUp(kinds));
+    add("all", addCommands(kinds));
   }
   table.print(os);
   for (auto entry : program.getOps<EntryOp>())
@@ -214,14 +214,14 @@ LogicalResult report::printCommands(ModuleOp module, llvm::raw_ostream &os,
   }
   if (!json) {
     for (auto &[program, captures] : programs)
-      printText(program, captures, os);
+      printCommandsText(program, captures, os);
     return success();
   }
   llvm::json::OStream out(os, 1);
   out.object([&] {
     out.attributeArray("programs", [&] {
       for (auto &[program, captures] : programs)
-        printJson(program, captures, out);
+        printCommandsJson(program, captures, out);
     });
   });
   os << "\n";

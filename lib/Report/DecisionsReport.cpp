@@ -51,8 +51,8 @@ static FailureOr<SmallVector<Arena>> collectArenas(ModuleOp module) {
   return arenas;
 }
 
-static void printText(ArrayRef<Decision> decisions, ArrayRef<Arena> arenas,
-                      llvm::raw_ostream &os) {
+static void printDecisionsText(ArrayRef<Decision> decisions,
+                               ArrayRef<Arena> arenas, llvm::raw_ostream &os) {
   Table table({"decision", "of", "value", "time", "bytes of a rank", "reason"});
   for (const Decision &decision : decisions) {
     auto add = [&](const Alternative &value, bool isChosen) {
@@ -79,8 +79,8 @@ static void printText(ArrayRef<Decision> decisions, ArrayRef<Arena> arenas,
   memory.print(os);
 }
 
-static void printJson(ArrayRef<Decision> decisions, ArrayRef<Arena> arenas,
-                      llvm::raw_ostream &os) {
+static void printDecisionsJson(ArrayRef<Decision> decisions,
+                               ArrayRef<Arena> arenas, llvm::raw_ostream &os) {
   llvm::json::OStream out(os, 1);
   auto writeCosts = [&](const Alternative &value) {
     out.attribute("value", value.value);
@@ -130,6 +130,6 @@ LogicalResult report::printDecisions(ModuleOp module, llvm::raw_ostream &os,
   auto arenas = collectArenas(module);
   if (failed(arenas))
     return failure();
-  (json ? printJson : printText)(*decisions, *arenas, os);
+  (json ? printDecisionsJson : printDecisionsText)(*decisions, *arenas, os);
   return success();
 }

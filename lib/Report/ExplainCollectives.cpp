@@ -14,16 +14,16 @@ using namespace accel;
 
 namespace {
 /// One collective of a task.
-struct Row {
+struct CollectiveRow {
   std::string task, taskKind, kind, axes, dtype, node, pass;
   int64_t ranks = 1, bytes = 0, count = 1;
   std::vector<std::string> reasons; ///< one for each axis
 };
 } // namespace
 
-static Row describe(dist::CollectiveOpInterface op, func::FuncOp task,
-                    int64_t count) {
-  Row row;
+static CollectiveRow describe(dist::CollectiveOpInterface op, func::FuncOp task,
+                              int64_t count) {
+  CollectiveRow row;
   row.task = task.getSymName().str();
   // A task may have another name: those of chunks and other entries are taken.
   if (auto what = task->getAttrOfType<dist::TaskAttr>(dist::kTaskAttr))
@@ -58,8 +58,9 @@ static Row describe(dist::CollectiveOpInterface op, func::FuncOp task,
 }
 
 /// What a call of an entry runs, in the order of its tasks.
-static std::vector<Row> collect(ModuleOp module, dist::ScheduleOp schedule) {
-  std::vector<Row> rows;
+static std::vector<CollectiveRow> collect(ModuleOp module,
+                                          dist::ScheduleOp schedule) {
+  std::vector<CollectiveRow> rows;
   llvm::MapVector<func::FuncOp, int64_t> runs;
   schedule.walk([&](dist::RunOp run) {
     runs[module.lookupSymbol<func::FuncOp>(run.getTaskAttr())] +=
@@ -74,13 +75,13 @@ static std::vector<Row> collect(ModuleOp module, dist::ScheduleOp schedule) {
   return rows;
 }
 
-static void printText(StringRef entry, ArrayRef<Row> rows,
-                      llvm::raw_ostream &os) {
+static void printExplanationText(StringRef entry, ArrayRef<CollectiveRow> rows,
+                                 llvm::raw_ostream &os) {
   os << "what ranks exchange in one call of '" << entry << "', and why:\n";
   report::Table table({"task", "kind", "axes", "ranks", "count", "bytes",
                        "dtype", "pass", "for the node", "because"});
   int64_t bytes = 0;
-  for (const Row &row : rows) {
+  for (const CollectiveRow &row : rows) {
     bytes += row.count * row.bytes;
     table.add({row.task, row.kind, row.axes, std::to_string(row.ranks),
                std::to_string(row.count), std::to_string(row.bytes) + " B",
@@ -91,13 +92,13 @@ static void printText(StringRef entry, ArrayRef<Row> rows,
      << " of each rank in a call\n";
 }
 
-static void
-printJson(ArrayRef<std::pair<std::string, std::vector<Row>>> entries,
-          llvm::raw_ostream &os) {
+static void printExplanationJson(
+    ArrayRef<std::pair<std::string, std::vector<CollectiveRow>>> entries,
+    llvm::raw_ostream &os) {
   llvm::json::OStream out(os, 1);
   out.array([&] {
     for (auto &[entry, rows] : entries)
-      for (const Row &row : rows)
+      for (const CollectiveRow &row : rows)
         out.object([&, &entry = entry] {
           out.attribute("entry", entry);
           out.attribute("task", row.task);
@@ -121,7 +122,7 @@ printJson(ArrayRef<std::pair<std::string, std::vector<Row>>> entries,
 
 LogicalResult report::explainCollectives(ModuleOp module, llvm::raw_ostream &os,
                                          bool json) {
-  std::vector<std::pair<std::string, std::vector<Row>>> entries;
+  std::vector<std::pair<std::string, std::vector<CollectiveRow>>> entries;
   for (auto schedule : module.getOps<dist::ScheduleOp>()) {
     auto entry = module.lookupSymbol<func::FuncOp>(schedule.getEntryAttr());
     std::string name = schedule.getEntry().str();
@@ -130,10 +131,10 @@ LogicalResult report::explainCollectives(ModuleOp module, llvm::raw_ostream &os,
     entries.emplace_back(name, collect(module, schedule));
   }
   if (json) {
-    printJson(entries, os);
+    printExplanationJson(entries, os);
     return success();
   }
   for (auto &[entry, rows] : entries)
-    printText(entry, rows, os);
+    printExplanationText(entry, rows, os);
   return success();
 }

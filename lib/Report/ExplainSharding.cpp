@@ -14,7 +14,7 @@ using namespace accel;
 
 namespace {
 /// A tensor that a user knows.
-struct Row {
+struct DimensionRow {
   std::string entry, kind, name;
   RankedTensorType type;
 };
@@ -22,8 +22,8 @@ struct Row {
 
 /// States once, inputs and outputs of each entry. Members are where their stack
 /// is.
-static std::vector<Row> collect(ModuleOp module) {
-  std::vector<Row> rows;
+static std::vector<DimensionRow> collectDimensions(ModuleOp module) {
+  std::vector<DimensionRow> rows;
   llvm::DenseSet<Attribute> members;
   for (auto state : module.getOps<nn::StateOp>())
     members.insert_range(state.getMembers());
@@ -46,8 +46,8 @@ static std::vector<Row> collect(ModuleOp module) {
   return rows;
 }
 
-static std::string findOrigin(ArrayAttr origins, const Row &row, int64_t dim,
-                              StringAttr axis) {
+static std::string findOrigin(ArrayAttr origins, const DimensionRow &row,
+                              int64_t dim, StringAttr axis) {
   for (auto known : origins.getAsRange<DictionaryAttr>())
     if (known.getAs<StringAttr>("name") == row.name &&
         known.getAs<StringAttr>("kind") == row.kind &&
@@ -123,8 +123,8 @@ LogicalResult report::explainSharding(ModuleOp module, llvm::raw_ostream &os,
   if (!origins)
     return module.emitError() << "expected a module with '"
                               << dist::kOriginsAttr << "', found none";
-  std::vector<Row> rows = collect(module);
-  auto forEachAxis = [&](const Row &row, auto act) {
+  std::vector<DimensionRow> rows = collectDimensions(module);
+  auto forEachAxis = [&](const DimensionRow &row, auto act) {
     for (auto [dim, axes] :
          llvm::enumerate(dist::ShardingAttr::of(row.type).getDims()))
       for (StringAttr axis : axes.getNames())
@@ -133,7 +133,7 @@ LogicalResult report::explainSharding(ModuleOp module, llvm::raw_ostream &os,
   if (json) {
     llvm::json::OStream out(os, 1);
     out.array([&] {
-      for (const Row &row : rows)
+      for (const DimensionRow &row : rows)
         out.object([&] {
           if (!row.entry.empty())
             out.attribute("entry", row.entry);
@@ -161,7 +161,7 @@ LogicalResult report::explainSharding(ModuleOp module, llvm::raw_ostream &os,
     return success();
   }
   Table table({"entry", "kind", "name", "dim", "size", "axis", "by"});
-  for (const Row &row : rows) {
+  for (const DimensionRow &row : rows) {
     bool split = false;
     forEachAxis(row, [&](int64_t dim, StringAttr axis, const std::string &by) {
       table.add({row.entry, row.kind, row.name, std::to_string(dim),

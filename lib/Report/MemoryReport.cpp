@@ -126,9 +126,9 @@ static std::string describePrediction(std::optional<int64_t> predicted,
                        formatDifference(*predicted, planned));
 }
 
-static void printJson(ProgramOp program, ArrayRef<Peak> peaks,
-                      const Liveness &live, const SymbolTable &symbols,
-                      llvm::raw_ostream &os) {
+static void printMemoryJson(ProgramOp program, ArrayRef<Peak> peaks,
+                            const Liveness &live, const SymbolTable &symbols,
+                            llvm::raw_ostream &os) {
   llvm::json::OStream out(os, 1);
   auto writePrediction = [&](std::optional<int64_t> predicted,
                              int64_t planned) {
@@ -189,9 +189,9 @@ static void printJson(ProgramOp program, ArrayRef<Peak> peaks,
   os << "\n";
 }
 
-static void printText(ProgramOp program, ArrayRef<Peak> peaks,
-                      const Liveness &live, const SymbolTable &symbols,
-                      llvm::raw_ostream &os) {
+static void printMemoryText(ProgramOp program, ArrayRef<Peak> peaks,
+                            const Liveness &live, const SymbolTable &symbols,
+                            llvm::raw_ostream &os) {
   int64_t planned = addArenas(peaks);
   os << "planned peak of each of " << program.getRanks()
      << " ranks: " << formatBytes(planned)
@@ -298,9 +298,9 @@ LogicalResult report::printMemory(ModuleOp module, StringRef file,
     for (auto arena : program.getOps<ArenaOp>())
       peaks.push_back(measure(arena, liveness, symbols, *predicted));
     if (json)
-      printJson(program, peaks, liveness, symbols, os);
+      printMemoryJson(program, peaks, liveness, symbols, os);
     else
-      printText(program, peaks, liveness, symbols, os);
+      printMemoryText(program, peaks, liveness, symbols, os);
   }
   if (!frontier->empty())
     (json ? printFrontierJson : printFrontier)(*frontier, os);

@@ -53,6 +53,8 @@ struct Crossing {
 
 struct PipelineFigures {
   dist::ScheduleOp schedule;
+  /// Op handles are pointers, of which a const one gives no accessors.
+  dist::ScheduleOp getSchedule() const { return schedule; }
   std::string name; ///< of the schedule, as it was decided
   pipeline::Placement placement;
   int64_t microBatches = 1;

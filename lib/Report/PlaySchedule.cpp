@@ -9,11 +9,6 @@ using namespace accel;
 using namespace accel::report;
 using pipeline::TaskKind;
 
-/// Op handles are pointers.
-static dist::ScheduleOp getOp(const PipelineFigures &figures) {
-  return figures.schedule;
-}
-
 static std::optional<TaskKind> getKind(dist::TaskKind kind) {
   switch (kind) {
   case dist::TaskKind::forward:
@@ -34,7 +29,7 @@ static pipeline::Schedule readSchedule(const PipelineFigures &figures) {
   pipeline::Schedule schedule;
   schedule.placement = figures.placement;
   schedule.microBatches = figures.microBatches;
-  for (auto stage : getOp(figures).getBody().getOps<dist::StageOp>()) {
+  for (auto stage : figures.getSchedule().getBody().getOps<dist::StageOp>()) {
     std::vector<pipeline::Task> &tasks = schedule.ranks.emplace_back();
     auto add = [&](dist::RunOp run, int64_t turn) {
       auto task = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
@@ -132,7 +127,7 @@ static LogicalResult checkTasks(const PipelineFigures &figures,
       ++counts[{task.kind, task.chunk, task.microBatch}];
   auto refuse = [&](TaskKind kind, int64_t chunk, int64_t microBatch,
                     int64_t found) {
-    return getOp(figures).emitError()
+    return figures.getSchedule().emitError()
            << "expected one run of "
            << pipeline::toString({kind, chunk, microBatch}) << ", found "
            << found;
@@ -170,7 +165,8 @@ static LogicalResult checkOrder(const PipelineFigures &figures,
   auto played = pipeline::simulate(schedule, problem.edges, slots, nullptr,
                                    problem.costs);
   if (!played)
-    return getOp(figures).emitError() << llvm::toString(played.takeError());
+    return figures.getSchedule().emitError()
+           << llvm::toString(played.takeError());
   return success();
 }
 

@@ -28,7 +28,7 @@ static Type elementOf(Value value) {
 
 namespace {
 /// One product, or attention: what is printed of it.
-struct Row {
+struct PrecisionRow {
   std::string node, op, part, operands, sums, result, why;
 };
 } // namespace
@@ -99,7 +99,7 @@ static std::string getReason(Operation *op) {
   return "the model's types";
 }
 
-static Row describe(Operation *op) {
+static PrecisionRow describeCast(Operation *op) {
   SmallVector<std::string> operands;
   for (Value operand : op->getOperands())
     if (isa<FloatType>(elementOf(operand)) && operands.size() < 2)
@@ -166,7 +166,7 @@ LogicalResult report::printPrecision(ModuleOp module, llvm::raw_ostream &os,
     if (!isa<CastableOpInterface, nn::GroupedMatmulGradOp, nn::AttentionGradOp>(
             op))
       return;
-    Row row = describe(op);
+    PrecisionRow row = describeCast(op);
     products.push_back(Object{{"node", row.node},
                               {"op", row.op},
                               {"part", row.part},

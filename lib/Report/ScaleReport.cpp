@@ -32,7 +32,7 @@ struct Scaled {
 };
 } // namespace
 
-static std::string formatSeconds(double seconds) {
+static std::string formatStepSeconds(double seconds) {
   if (seconds >= 1)
     return llvm::formatv("{0:f3} s", seconds).str();
   return seconds >= 1e-3 ? llvm::formatv("{0:f2} ms", seconds * 1e3).str()
@@ -47,7 +47,7 @@ static std::string formatSize(double bytes) {
   return formatBytes(static_cast<int64_t>(bytes));
 }
 
-static void printText(const Scaled &scaled, llvm::raw_ostream &os) {
+static void printScaleText(const Scaled &scaled, llvm::raw_ostream &os) {
   const Links &links = scaled.links;
   int64_t machines = scaled.ranks / scaled.ranksOfMachine();
   for (const Predicted &predicted : scaled.entries) {
@@ -58,8 +58,8 @@ static void printText(const Scaled &scaled, llvm::raw_ostream &os) {
        << scaled.ranksOfMachine() << ":\n";
     Table times({"", "time", "share"});
     auto add = [&](const char *what, double seconds) {
-      times.add(
-          {what, formatSeconds(seconds), formatShare(seconds, step.seconds)});
+      times.add({what, formatStepSeconds(seconds),
+                 formatShare(seconds, step.seconds)});
     };
     add("predicted", step.seconds);
     add("computing", step.computing);
@@ -71,7 +71,7 @@ static void printText(const Scaled &scaled, llvm::raw_ostream &os) {
                  "most through one", "through all"});
     for (auto [i, level] : llvm::enumerate(links.levels))
       table.add({level.name, std::to_string(scaled.unitsOf(i)),
-                 formatSeconds(level.seconds),
+                 formatStepSeconds(level.seconds),
                  llvm::formatv("{0:e2}", level.bytesPerSecond).str(),
                  formatShare(step.busySeconds[i], step.seconds),
                  formatSize(step.busiest[i]), formatSize(step.all[i])});
@@ -86,7 +86,7 @@ static void printText(const Scaled &scaled, llvm::raw_ostream &os) {
     for (auto &[name, total] : step.exchanges) {
       std::vector<std::string> row{name.str(), std::to_string(total.count),
                                    formatSize(total.bytes),
-                                   formatSeconds(total.seconds)};
+                                   formatStepSeconds(total.seconds)};
       for (double bytes : ArrayRef(total.busiest).drop_front())
         row.push_back(formatSize(bytes));
       kinds.add(row);
@@ -98,7 +98,7 @@ static void printText(const Scaled &scaled, llvm::raw_ostream &os) {
      << " of a machine\n";
 }
 
-static void printJson(const Scaled &scaled, llvm::json::OStream &out) {
+static void printScaleJson(const Scaled &scaled, llvm::json::OStream &out) {
   out.object([&] {
     out.attribute("program", scaled.program.getSymName());
     out.attribute("ranks", scaled.ranks);
@@ -162,14 +162,14 @@ LogicalResult report::printScale(ModuleOp module, StringRef links,
   };
   if (!json) {
     for (auto program : module.getOps<ProgramOp>())
-      printText(scale(program), os);
+      printScaleText(scale(program), os);
     return success();
   }
   llvm::json::OStream out(os, 1);
   out.object([&] {
     out.attributeArray("programs", [&] {
       for (auto program : module.getOps<ProgramOp>())
-        printJson(scale(program), out);
+        printScaleJson(scale(program), out);
     });
   });
   os << "\n";

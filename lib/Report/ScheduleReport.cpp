@@ -18,11 +18,6 @@ using pipeline::TaskKind;
 /// of a rank that does a million times as much, so that it fits a screen.
 static constexpr double kMega = 1e6, kTera = 1e12;
 
-/// Op handles are pointers.
-static dist::ScheduleOp getOp(const PipelineFigures &figures) {
-  return figures.schedule;
-}
-
 static double getIdle(const pipeline::Synthesis &step, int64_t rank) {
   const pipeline::Simulation &played = step.simulation;
   return played.seconds > 0 ? 1 - played.busySeconds[rank] / played.seconds : 0;
@@ -44,8 +39,9 @@ static int64_t countBackwards(const PipelineFigures &figures,
       });
 }
 
-static void printText(const PipelineFigures &figures,
-                      const PlayedSchedule &schedule, llvm::raw_ostream &os) {
+static void printScheduleText(const PipelineFigures &figures,
+                              const PlayedSchedule &schedule,
+                              llvm::raw_ostream &os) {
   const pipeline::Synthesis &step = schedule.step;
   auto round = [](double number) {
     return llvm::formatv("{0:f2}", number).str();
@@ -54,8 +50,9 @@ static void printText(const PipelineFigures &figures,
     return llvm::formatv("{0:f1} %", 100 * part).str();
   };
   const pipeline::Simulation &played = step.simulation;
-  os << "schedule " << figures.name << " of '" << getOp(figures).getEntry()
-     << "' on " << describeSize(figures) << ":\n";
+  os << "schedule " << figures.name << " of '"
+     << figures.getSchedule().getEntry() << "' on " << describeSize(figures)
+     << ":\n";
   Table ranks({"stage", "chunks", "forwards", "backwards", "busy", "idle",
                "activations kept, in chunks", "kept of a rank"});
   for (int64_t rank = 0; rank < figures.placement.ranks; ++rank)
@@ -77,13 +74,14 @@ static void printText(const PipelineFigures &figures,
      << int64_t(cost::kFlopsPerMessage) << ")\n";
 }
 
-static void printJson(const PipelineFigures &figures,
-                      const PlayedSchedule &schedule, llvm::raw_ostream &os) {
+static void printScheduleJson(const PipelineFigures &figures,
+                              const PlayedSchedule &schedule,
+                              llvm::raw_ostream &os) {
   const pipeline::Synthesis &step = schedule.step;
   const pipeline::Simulation &played = step.simulation;
   llvm::json::OStream out(os, 1);
   out.object([&] {
-    out.attribute("entry", getOp(figures).getEntry());
+    out.attribute("entry", figures.getSchedule().getEntry());
     out.attribute("schedule", figures.name);
     out.attribute("micro_batches", figures.microBatches);
     out.attribute("work", played.seconds * kMega);
@@ -111,7 +109,7 @@ LogicalResult report::printSchedule(ModuleOp module, StringRef file,
   if (failed(figures))
     return failure();
   if (figures->chunks.back().tasks.size() < 2)
-    return getOp(*figures).emitError()
+    return figures->getSchedule().emitError()
            << "expected a step with --report=schedule, which goes forward and "
               "backward, found a program that goes forward";
   bool isTrace = !json && file.ends_with(".json");
@@ -120,7 +118,7 @@ LogicalResult report::printSchedule(ModuleOp module, StringRef file,
   if (failed(played))
     return failure();
   if (json) {
-    printJson(*figures, *played, os);
+    printScheduleJson(*figures, *played, os);
   } else if (isTrace || file.ends_with(".svg")) {
     const pipeline::Synthesis &step = played->step;
     pipeline::DrawnStep drawn{step.name, step.schedule, played->problem.edges,
@@ -128,7 +126,7 @@ LogicalResult report::printSchedule(ModuleOp module, StringRef file,
     (isTrace ? pipeline::writeScheduleTrace
              : pipeline::writeScheduleSvg)(os, drawn);
   } else {
-    printText(*figures, *played, os);
+    printScheduleText(*figures, *played, os);
   }
   return success();
 }

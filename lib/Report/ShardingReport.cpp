@@ -21,7 +21,7 @@ struct Placed {
 };
 
 /// A parameter and what belongs to it.
-struct Row {
+struct TensorRow {
   nn::StateOp state;
   SmallVector<nn::StateOp> moments;
   nn::StateOp accumulator;
@@ -75,8 +75,8 @@ static std::string formatShape(ArrayRef<int64_t> shape) {
 }
 
 /// "exp_avg/NAME" and "accumulator/NAME" belong to NAME.
-static SmallVector<Row> collectRows(ModuleOp module) {
-  llvm::MapVector<StringRef, Row> rows;
+static SmallVector<TensorRow> collectRows(ModuleOp module) {
+  llvm::MapVector<StringRef, TensorRow> rows;
   for (auto state : module.getOps<nn::StateOp>())
     if (state.getRole() != nn::StateRole::moment &&
         state.getRole() != nn::StateRole::accumulator)
@@ -93,9 +93,9 @@ static SmallVector<Row> collectRows(ModuleOp module) {
   return llvm::map_to_vector(rows, [](auto &entry) { return entry.second; });
 }
 
-static void printJson(ArrayRef<Row> rows,
-                      const llvm::MapVector<StringAttr, Placed> &places,
-                      llvm::raw_ostream &os) {
+static void printShardingJson(ArrayRef<TensorRow> rows,
+                              const llvm::MapVector<StringAttr, Placed> &places,
+                              llvm::raw_ostream &os) {
   llvm::json::OStream out(os, 1);
   auto integers = [&](StringRef name, ArrayRef<int64_t> values) {
     out.attributeArray(name, [&] {
@@ -119,7 +119,7 @@ static void printJson(ArrayRef<Row> rows,
     });
   };
   out.array([&] {
-    for (Row row : rows)
+    for (TensorRow row : rows)
       out.object([&] {
         out.attribute("name", row.state.getSymName());
         out.attribute("role", nn::stringifyStateRole(row.state.getRole()));
@@ -148,14 +148,14 @@ static void printJson(ArrayRef<Row> rows,
 LogicalResult report::printSharding(ModuleOp module, llvm::raw_ostream &os,
                                     bool json) {
   auto places = findPlaces(module);
-  SmallVector<Row> rows = collectRows(module);
+  SmallVector<TensorRow> rows = collectRows(module);
   if (json) {
-    printJson(rows, places, os);
+    printShardingJson(rows, places, os);
     return success();
   }
   Table table({"state", "shape", "split over", "of a rank", "moments of a rank",
                "accumulator", "gathered with"});
-  for (Row row : rows) {
+  for (TensorRow row : rows) {
     Placed placed = places.lookup(row.state.getSymNameAttr());
     if (!placed.layout)
       continue; // nothing reads it

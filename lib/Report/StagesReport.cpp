@@ -16,7 +16,7 @@ static std::string formatType(Type type) {
   return text;
 }
 
-static std::string formatShare(double part, double whole) {
+static std::string formatRatio(double part, double whole) {
   return whole > 0 ? llvm::formatv("{0:f2}", part / whole).str() : "";
 }
 
@@ -34,16 +34,17 @@ static void printChunks(const PipelineFigures &figures, llvm::raw_ostream &os) {
          std::to_string(chunk.getFlops(/*backward=*/false)),
          std::to_string(chunk.getFlops(/*backward=*/true)),
          formatBytes(chunk.keptBytes + chunk.keptForWeightsBytes),
-         formatShare(chunk.getWork(), mean * figures.placement.ranks /
+         formatRatio(chunk.getWork(), mean * figures.placement.ranks /
                                           figures.placement.countChunks())});
   table.print(os);
   os << "work of the stages, of their mean:";
   for (int64_t stage = 0; stage < figures.placement.ranks; ++stage)
-    os << " " << formatShare(figures.getStageWork(stage), mean);
+    os << " " << formatRatio(figures.getStageWork(stage), mean);
   os << "\n";
 }
 
-static void printText(const PipelineFigures &figures, llvm::raw_ostream &os) {
+static void printStagesText(const PipelineFigures &figures,
+                            llvm::raw_ostream &os) {
   dist::ScheduleOp schedule = figures.schedule;
   os << "chunks of '" << schedule.getEntry() << "' on " << describeSize(figures)
      << ", schedule " << figures.name << ":\n";
@@ -69,7 +70,8 @@ static void printText(const PipelineFigures &figures, llvm::raw_ostream &os) {
   }
 }
 
-static void printJson(const PipelineFigures &figures, llvm::raw_ostream &os) {
+static void printStagesJson(const PipelineFigures &figures,
+                            llvm::raw_ostream &os) {
   dist::ScheduleOp schedule = figures.schedule;
   llvm::json::OStream out(os, 1);
   out.object([&] {
@@ -133,6 +135,6 @@ LogicalResult report::printStages(ModuleOp module, llvm::raw_ostream &os,
   FailureOr<PipelineFigures> figures = countPipeline(module);
   if (failed(figures))
     return failure();
-  json ? printJson(*figures, os) : printText(*figures, os);
+  json ? printStagesJson(*figures, os) : printStagesText(*figures, os);
   return success();
 }

@@ -17,7 +17,7 @@ using llvm::json::Object;
 
 /// The place in a config file, or the flag, that says a setting: of
 /// "0.1 (ds.json:4)" what is in parentheses, and empty if there is none.
-static StringRef findOrigin(DictionaryAttr config, StringRef key) {
+static StringRef findSetting(DictionaryAttr config, StringRef key) {
   auto entry = config ? config.getAs<StringAttr>(key) : nullptr;
   StringRef text = entry ? entry.getValue() : "";
   size_t open = text.rfind(" (");
@@ -29,11 +29,11 @@ static std::string describeReason(StringRef setting, DictionaryAttr config) {
   // A pattern may have a '=' of its own.
   StringRef key =
       setting.starts_with("groups[") ? setting : setting.split('=').first;
-  StringRef origin = findOrigin(config, key);
+  StringRef origin = findSetting(config, key);
   return (setting + (origin.empty() ? "" : " (" + origin + ")")).str();
 }
 
-static Object describe(DictionaryAttr group, DictionaryAttr config) {
+static Object describeRule(DictionaryAttr group, DictionaryAttr config) {
   auto number = [&](StringRef key) {
     return group.getAs<FloatAttr>(key).getValueAsDouble();
   };
@@ -57,7 +57,7 @@ llvm::StringMap<Object> report::collectUpdates(ModuleOp module) {
   for (auto group : groups.getAsRange<DictionaryAttr>())
     for (auto name :
          group.getAs<ArrayAttr>("parameters").getAsRange<StringAttr>())
-      updates.try_emplace(name.getValue(), describe(group, config));
+      updates.try_emplace(name.getValue(), describeRule(group, config));
   return updates;
 }
 

@@ -13,7 +13,7 @@ using namespace accel;
 using search::kScheduleKey;
 using search::Layout;
 
-static SmallVector<int64_t> count(const pipeline::Schedule &order) {
+static SmallVector<int64_t> countMostKept(const pipeline::Schedule &order) {
   SmallVector<int64_t> most;
   for (auto [stage, tasks] : llvm::enumerate(order.ranks)) {
     auto first = llvm::find(order.placement.rankOfChunk, stage);
@@ -81,7 +81,7 @@ FailureOr<SmallVector<int64_t>> search::countInFlight(ModuleOp module,
   if (failed(order))
     return failure();
   // Without a step there is no order: it has nothing in flight.
-  return *order ? count(**order) : SmallVector<int64_t>(stages, stages);
+  return *order ? countMostKept(**order) : SmallVector<int64_t>(stages, stages);
 }
 
 static DictionaryAttr getDecisions(ModuleOp module) {

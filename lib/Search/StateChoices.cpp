@@ -24,7 +24,8 @@ using parallel::Gathering;
 
 static constexpr cost::Link kLink = cost::kMachine.collective;
 
-static std::string count(int64_t number, StringRef one, StringRef several) {
+static std::string spellCount(int64_t number, StringRef one,
+                              StringRef several) {
   return (Twine(number) + " " + (number == 1 ? one : several)).str();
 }
 
@@ -142,10 +143,11 @@ static void tellOfGathers(ModuleOp module, func::FuncOp step,
     return;
   auto [byUnit, once, largest, all, number] =
       GatherCosts(gatherings, microBatches);
-  std::string units = count(number, "unit", "units");
+  std::string units = spellCount(number, "unit", "units");
   Alternative ofUnits{
       "by unit", byUnit, largest,
-      units + ", " + count(int64_t(gatherings.size()), "gather", "gathers") +
+      units + ", " +
+          spellCount(int64_t(gatherings.size()), "gather", "gathers") +
           " a micro-batch"};
   Alternative ofAll{"once", once, all, units + " for all of a step"};
   auto decisions = module->getAttrOfType<DictionaryAttr>(kDecisionsAttr);
@@ -194,7 +196,7 @@ static void tellOfAccumulators(ModuleOp module, int64_t microBatches) {
                        "scattered in each micro-batch" + of};
   Alternative ofWhole{"whole", once, whole, "scattered once a step" + of};
   cost::tell(module, {kAccumulators.str(),
-                      count(sums, "sum", "sums"),
+                      spellCount(sums, "sum", "sums"),
                       isPieces ? ofPieces : ofWhole,
                       {isPieces ? ofWhole : ofPieces},
                       "zero_stage " + std::to_string(stage)});

@@ -232,7 +232,7 @@ static double addSecondsOfCopies(plan::ProgramOp program) {
 
 namespace {
 /// A copy that is tried.
-struct Copy {
+struct TrialCopy {
   OwningOpRef<ModuleOp> module;
   std::vector<BlockClass> classes; ///< of blocks that were taken out
   llvm::BitVector layers;          ///< those that are left
@@ -240,8 +240,8 @@ struct Copy {
 } // namespace
 
 /// A copy with the policies, without repeated blocks if they can be taken out.
-static Copy makeCopy(ModuleOp module, ArrayRef<unsigned> policyOfLayer,
-                     Extent extent) {
+static TrialCopy makeCopy(ModuleOp module, ArrayRef<unsigned> policyOfLayer,
+                          Extent extent) {
   auto clone = [&] {
     OwningOpRef<ModuleOp> copy(module.clone());
     if (func::FuncOp step = nn::findEntry(*copy, nn::EntryKind::step);
@@ -281,7 +281,7 @@ FailureOr<Trial> search::tryPlan(ModuleOp module, const Trier &trier,
   // What is said of the copy is said of the program itself, later.
   ScopedDiagnosticHandler quiet(module.getContext(),
                                 [](Diagnostic &) { return success(); });
-  Copy copy = makeCopy(module, policyOfLayer, extent);
+  TrialCopy copy = makeCopy(module, policyOfLayer, extent);
   // Nobody reads what the copy tells, and nobody runs it.
   cost::setDecision(*copy.module, cost::kConsideredKey, {});
   cost::setDecision(*copy.module, cost::kPredictedKey, {});

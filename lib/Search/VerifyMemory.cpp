@@ -20,7 +20,7 @@ namespace {
 struct Budget {
   StringLiteral key, flag, wayOut, elsewhere;
 };
-constexpr Budget kBudgets[] = {
+constexpr Budget kCheckedBudgets[] = {
     {kMemoryBudgetKey, "--memory-budget",
      "--memory-budget looks for what fits where --recompute is left out", ""},
     {kHostBudgetKey, "offload.host_budget", "", "nvme"},
@@ -49,7 +49,7 @@ struct VerifyMemoryPass : impl::VerifyMemoryPassBase<VerifyMemoryPass> {
         if (decisions.contains(key) &&
             failed(checkOffloaded(program, key, role, symbols)))
           return signalPassFailure();
-      for (const Budget &budget : kBudgets)
+      for (const Budget &budget : kCheckedBudgets)
         if (auto most = decisions.getAs<IntegerAttr>(budget.key);
             most && failed(check(program, budget, most.getInt(), decisions)))
           return signalPassFailure();

@@ -3,16 +3,13 @@
 
 #include "ExpertRows.h"
 
+#include "dialects/NN/TensorTypes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::transforms;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 static int64_t countOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getNumElements();

@@ -5,6 +5,7 @@
 #define ACCEL_LIB_TRANSFORMS_EXPERTROWS_H
 
 #include "AlikeTerms.h"
+#include "dialects/NN/TensorTypes.h"
 #include "mlir/IR/Builders.h"
 
 namespace accel::transforms {
@@ -30,10 +31,6 @@ public:
   }
 
 private:
-  static mlir::RankedTensorType typeOf(mlir::Value value) {
-    return mlir::cast<mlir::RankedTensorType>(value.getType());
-  }
-
   mlir::Value findExpert(mlir::Value term);
   bool number(llvm::ArrayRef<int64_t> numbers);
   mlir::Value weigh(mlir::Value weight);

@@ -10,13 +10,10 @@ using namespace mlir;
 
 namespace accel::transforms {
 #define GEN_PASS_DEF_GROUPHEADSPASS
+#include "dialects/NN/TensorTypes.h"
 #include "lib/Transforms/Passes.h.inc"
 
 namespace {
-
-ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 RankedTensorType narrowed(Value value, size_t dim, int64_t times) {
   auto type = cast<RankedTensorType>(value.getType());

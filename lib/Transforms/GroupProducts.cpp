@@ -4,6 +4,7 @@
 
 #include "Passes.h"
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -13,11 +14,6 @@ namespace accel::transforms {
 #include "lib/Transforms/Passes.h.inc"
 
 namespace {
-
-RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-ArrayRef<int64_t> shapeOf(Value value) { return typeOf(value).getShape(); }
 
 /// Matrices [G, a, b] of which an index picks one for each row.
 struct Picked {

@@ -4,6 +4,7 @@
 
 #include "Passes.h"
 
+#include "dialects/NN/TensorTypes.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -16,9 +17,6 @@ namespace accel::transforms {
 
 namespace {
 
-RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 int64_t rankOf(Value value) { return typeOf(value).getRank(); }
 
 /// Dimensions as they are to be: [n, s…, c] of [n, c, s…].

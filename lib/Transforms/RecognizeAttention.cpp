@@ -4,6 +4,7 @@
 #include "AttentionMask.h"
 #include "FoldConstants.h"
 #include "Passes.h"
+#include "dialects/NN/TensorTypes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 using namespace mlir;
@@ -13,10 +14,6 @@ namespace accel::transforms {
 #include "lib/Transforms/Passes.h.inc"
 
 namespace {
-
-ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 /// Whether a reshape leaves the last two dimensions alone: it merges or splits
 /// batch and heads.

@@ -3,6 +3,7 @@
 
 #include "FoldConstants.h"
 #include "Passes.h"
+#include "dialects/NN/TensorTypes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 #include <cmath>
@@ -14,10 +15,6 @@ namespace accel::transforms {
 #include "lib/Transforms/Passes.h.inc"
 
 namespace {
-
-ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 /// The value that `wide` repeats along the dimensions from `dim` on, of shape
 /// [leading…, 1…]; null if it is no such broadcast.

@@ -10,6 +10,7 @@ import os
 import pathlib
 import sys
 import tempfile
+import time
 import traceback
 import unittest
 
@@ -20,6 +21,15 @@ class Recorder(unittest.TextTestResult):
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         self.codes = {}
+        self.seconds = {}
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.seconds[test.id()] = -time.monotonic()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        self.seconds[test.id()] += time.monotonic()
 
     def note(self, test, code, reason=""):
         test = getattr(test, "test_case", test)
@@ -71,7 +81,8 @@ def run(file, results):
     suite = unittest.defaultTestLoader.loadTestsFromName(file.stem)
     outcome = unittest.TextTestRunner(resultclass=Recorder, warnings="ignore").run(suite)
     results.write_text(json.dumps([
-        {"name": f"python :: {name}", "code": code, "output": reason}
+        {"name": f"python :: {name}", "code": code, "output": reason,
+         "elapsed": outcome.seconds.get(name)}
         for name, (code, reason) in outcome.codes.items()]))
     return not outcome.wasSuccessful()
 

@@ -133,7 +133,7 @@ class Formats(TrainCase):
 
     def test_drawn_numbers(self):
         for source, dtype in WIDE.items():
-            values = drawn(dtype, 10_000_000 if source == "f32" else 1_000_000)
+            values = drawn(dtype, 4_000_000 if source == "f32" else 1_000_000)
             few = drawn(dtype, 50_000)
             for target in NARROW:
                 for saturate in (False, True):

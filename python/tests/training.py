@@ -5,12 +5,16 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 
 import numpy as np
 import torch
 from safetensors.torch import load_file
 
 from common import ExportCase, Refused, double
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "test"))
+from sampling import ALL, sample  # noqa: E402, F401
 
 TOOLS = pathlib.Path(os.environ.get("ACC_BIN", "build/bin")).resolve()
 WITHOUT_TOOLS = "" if (TOOLS / "acc-opt").exists() else f"no acc-opt in {TOOLS}"

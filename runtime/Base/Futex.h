@@ -20,6 +20,9 @@ void wakeWaiters(Word &word, int count = INT32_MAX);
 /// spuriously.
 void waitWhile(Word &word, uint32_t old, int milliseconds);
 
+/// How long a wait sleeps before it looks whether the run is over.
+inline constexpr int kSleepMilliseconds = 50;
+
 /// Hints that this is a spin loop.
 inline void pauseCore() { __builtin_ia32_pause(); }
 

@@ -9,7 +9,7 @@ namespace accel::rt {
 namespace {
 /// Chunk numbers take the low 32 bits of the claim.
 constexpr int64_t kMaxChunks = INT32_MAX;
-constexpr int kSleepMilliseconds = 1000;
+constexpr int kIdleMilliseconds = 1000;
 } // namespace
 
 ThreadPool::ThreadPool(int threads, int spin) : spin(spin) {
@@ -59,7 +59,7 @@ void ThreadPool::work(int thread) {
     }
     if (job == seen) {
       sleepers.fetch_add(1);
-      waitWhile(jobs, seen, kSleepMilliseconds);
+      waitWhile(jobs, seen, kIdleMilliseconds);
       sleepers.fetch_sub(1);
       continue;
     }
@@ -102,7 +102,7 @@ void ThreadPool::run(int64_t chunks, Call function, void *argument,
       pauseCore();
     } else {
       callerSleeps.store(true, std::memory_order_seq_cst);
-      waitWhile(done, finished, kSleepMilliseconds);
+      waitWhile(done, finished, kIdleMilliseconds);
       callerSleeps.store(false, std::memory_order_relaxed);
     }
     finished = done.load(std::memory_order_acquire);

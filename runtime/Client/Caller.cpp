@@ -19,7 +19,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// How long a wait sleeps before it looks for messages.
-constexpr int kSleepMilliseconds = 20;
+constexpr int kCallMilliseconds = 20;
 /// Looks at the answer before the caller gives its core away.
 constexpr int kSpin = 200;
 
@@ -46,7 +46,7 @@ Caller::~Caller() {
     board->kind = static_cast<uint32_t>(CallKind::End);
     board->posted.fetch_add(1);
     wakeWaiters(board->posted);
-    while (readMessages(kSleepMilliseconds)) {
+    while (readMessages(kCallMilliseconds)) {
     }
   }
   process.closeSocket();
@@ -139,7 +139,7 @@ AccelStatus Caller::wait(double seconds) {
                seconds;
   };
   while (!board) {
-    if (!readMessages(kSleepMilliseconds))
+    if (!readMessages(kCallMilliseconds))
       return ACCEL_ENDED;
     if (!board && isLate())
       return ACCEL_PENDING;
@@ -152,7 +152,7 @@ AccelStatus Caller::wait(double seconds) {
       pauseCore();
       continue;
     }
-    waitWhile(board->answered, before, kSleepMilliseconds);
+    waitWhile(board->answered, before, kCallMilliseconds);
     if (board->answered.load() == board->posted.load())
       return answer();
     if (!readMessages(0))

@@ -17,7 +17,6 @@
 namespace accel::rt {
 namespace {
 
-constexpr int kSleepMilliseconds = 50;
 /// Where others of the machine may have something, who ring no socket.
 constexpr timespec kShortSleep = {0, 50000};
 /// How long a run may go on without a connection before its rank says so:

@@ -11,8 +11,6 @@
 namespace accel::rt {
 namespace {
 
-constexpr int kSleepMilliseconds = 50;
-
 /// A send or receive with its peer and the place of its view among addresses.
 struct Item {
   Mailbox *mailbox;

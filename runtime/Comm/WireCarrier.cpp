@@ -6,8 +6,6 @@
 namespace accel::rt {
 namespace {
 
-constexpr int kSleepMilliseconds = 50;
-
 class WireCarrier : public Carrier {
 public:
   WireCarrier(HostMemory &memory, int64_t rank, size_t stream, Word &keeperBell)

@@ -12,7 +12,7 @@ using namespace accel::rt::test;
 using namespace accel::rt::conformance;
 
 namespace {
-constexpr int64_t kRoom = 1 << 22;
+constexpr int64_t kScratchRoom = 1 << 22;
 
 struct Sizes {
   int64_t batch, groups, channels, outChannels;
@@ -128,7 +128,7 @@ ConvCommand describe(const Sizes &s, const char *kind, DType dtype,
   conv.b = ofWeight ? y : w;
   conv.c = isForward ? y : ofWeight ? w : x;
   conv.strides = s.strides, conv.dilations = s.dilations, conv.low = s.low;
-  conv.scratch = contiguousView(3, {kRoom}, DType::I8);
+  conv.scratch = contiguousView(3, {kScratchRoom}, DType::I8);
   return conv;
 }
 
@@ -188,7 +188,8 @@ TEST_P(DeviceConformance, Convolves) {
       Address c = place(unset);
       DeviceConformance::run(command(conv, "Conv"),
                              {place(arrange(a, conv.a)),
-                              place(arrange(b, conv.b)), c, allocate(kRoom)});
+                              place(arrange(b, conv.b)), c,
+                              allocate(kScratchRoom)});
       std::vector<T> laid = fetch<T>(c, expected.size());
       forEachElement(conv.c, [&](int64_t number, int64_t place) {
         found[number] = laid[place];

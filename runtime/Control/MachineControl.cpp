@@ -9,13 +9,6 @@
 #include <sys/mman.h>
 
 namespace accel::rt {
-namespace {
-
-/// How long a wait sleeps before it looks for an abort.
-constexpr int kSleepMilliseconds = 50;
-
-} // namespace
-
 class MachineControl::Plane : public ControlPlane {
 public:
   Plane(MachineControl &shared, int64_t number)

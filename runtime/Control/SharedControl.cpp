@@ -15,8 +15,6 @@
 namespace accel::rt {
 namespace {
 
-/// How long a wait sleeps before it looks for an abort.
-constexpr int kSleepMilliseconds = 50;
 /// Looks at a barrier before whoever else is ready may have the core.
 constexpr int kPauses = 64;
 

@@ -41,7 +41,7 @@ std::optional<std::string> prefixOfDataset(const std::string &path) {
 }
 
 template <class T>
-void convert(const char *bytes, int64_t count, int64_t *tokens) {
+void widen(const char *bytes, int64_t count, int64_t *tokens) {
   for (int64_t i = 0; i < count; ++i) {
     T value;
     std::memcpy(&value, bytes + i * static_cast<int64_t>(sizeof value),
@@ -184,25 +184,25 @@ Status TokenFile::read(int64_t sample, int64_t begin, int64_t count,
                                      static_cast<uint64_t>(count * size)));
   switch (range.dtype) {
   case DType::I8:
-    convert<int8_t>(bytes, count, tokens);
+    widen<int8_t>(bytes, count, tokens);
     break;
   case DType::UI8:
-    convert<uint8_t>(bytes, count, tokens);
+    widen<uint8_t>(bytes, count, tokens);
     break;
   case DType::I16:
-    convert<int16_t>(bytes, count, tokens);
+    widen<int16_t>(bytes, count, tokens);
     break;
   case DType::UI16:
-    convert<uint16_t>(bytes, count, tokens);
+    widen<uint16_t>(bytes, count, tokens);
     break;
   case DType::I32:
-    convert<int32_t>(bytes, count, tokens);
+    widen<int32_t>(bytes, count, tokens);
     break;
   case DType::UI32:
-    convert<uint32_t>(bytes, count, tokens);
+    widen<uint32_t>(bytes, count, tokens);
     break;
   default:
-    convert<int64_t>(bytes, count, tokens);
+    widen<int64_t>(bytes, count, tokens);
   }
   return Status();
 }

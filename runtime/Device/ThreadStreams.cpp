@@ -8,8 +8,6 @@
 namespace accel::rt {
 namespace {
 
-/// How long a wait sleeps before it looks for the end of the run.
-constexpr int kSleepMilliseconds = 50;
 /// How long a stream without work sleeps.
 constexpr int kRestMilliseconds = 1000;
 

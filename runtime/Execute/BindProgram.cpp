@@ -11,8 +11,6 @@ namespace {
 
 /// What poisoned bytes hold: NaN in every float type, -1 in the integers.
 constexpr int kPoison = 0xff;
-/// How long a wait sleeps before it looks for the end of the run.
-constexpr int kSleepMilliseconds = 50;
 /// Of an arena: each piece is a sign of life, because all of a large one takes
 /// as long as a hang.
 constexpr int64_t kPoisonedAtOnce = int64_t(64) << 20;

@@ -3,6 +3,7 @@
 
 #include "Feed/InputOutput.h"
 
+#include "Base/StagingBytes.h"
 #include "Base/SystemError.h"
 #include "Data/OpenTensor.h"
 #include "Feed/DataFeed.h"
@@ -17,8 +18,6 @@
 
 namespace accel::rt {
 namespace {
-
-constexpr size_t kStagingBytes = 1 << 20;
 
 const TensorRange *findTensor(const std::vector<OpenTensor> &tensors,
                               const std::string &name) {

@@ -263,7 +263,8 @@ template <class IO> void describe(IO &io, SectionEntry &entry) {
   io.field("hash", entry.hash);
 }
 
-Status readSection(const std::string &key, const Json &json, Section &section) {
+Status readSectionEntry(const std::string &key, const Json &json,
+                        Section &section) {
   section.name = key.substr(std::string(kSectionKey).size());
   if (hasNul(section.name))
     return Status::error("expected the name of a section without NUL");
@@ -333,7 +334,7 @@ Status fromJson(const std::string &text, Executable &executable) {
       ACCEL_RT_RETURN_IF_ERROR(status);
     } else if (key.rfind(kSectionKey, 0) == 0) {
       ACCEL_RT_RETURN_IF_ERROR(
-          readSection(key, value, executable.sections.emplace_back()));
+          readSectionEntry(key, value, executable.sections.emplace_back()));
     } else {
       return Status::error("found a header key " + inQuotes(key) +
                            " that this version does not know");

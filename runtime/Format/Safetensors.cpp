@@ -12,19 +12,20 @@
 namespace accel::rt {
 namespace {
 
-using Json = format::LinearJson;
+using SafetensorsJson = format::LinearJson;
 
 /// As the format's own reader: longer headers are refused.
-constexpr uint64_t kMaxHeader = 100000000;
+constexpr uint64_t kMaxSafetensorsHeader = 100000000;
 
 /// Fills an entry from its JSON object; false if it is not what the format
 /// says.
-bool readEntry(const Json &json, uint64_t payload, SafetensorsEntry &entry) {
+bool readEntry(const SafetensorsJson &json, uint64_t payload,
+               SafetensorsEntry &entry) {
   if (!json.contains("dtype") || !json.contains("shape") ||
       !json.contains("data_offsets"))
     return false;
-  const Json &dtype = json["dtype"], &shape = json["shape"],
-             &offsets = json["data_offsets"];
+  const SafetensorsJson &dtype = json["dtype"], &shape = json["shape"],
+                        &offsets = json["data_offsets"];
   if (!dtype.is_string() || !shape.is_array() || !offsets.is_array() ||
       offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
       !offsets[1].is_number_unsigned())
@@ -33,7 +34,7 @@ bool readEntry(const Json &json, uint64_t payload, SafetensorsEntry &entry) {
   if (!type)
     return false;
   entry.dtype = *type;
-  for (const Json &dim : shape) {
+  for (const SafetensorsJson &dim : shape) {
     if (!dim.is_number_unsigned() || dim.get<uint64_t>() > uint64_t(1) << 56)
       return false;
     entry.shape.push_back(dim.get<int64_t>());
@@ -70,7 +71,7 @@ std::string safetensorsHeader(std::vector<SafetensorsEntry> &entries) {
     int64_t bytesA = dtypeBytes(a.dtype), bytesB = dtypeBytes(b.dtype);
     return bytesA != bytesB ? bytesA > bytesB : a.name < b.name;
   });
-  Json json = Json::object();
+  SafetensorsJson json = SafetensorsJson::object();
   json["__metadata__"] = {{"format", "pt"}};
   uint64_t offset = 0;
   for (SafetensorsEntry &entry : entries) {
@@ -82,14 +83,15 @@ std::string safetensorsHeader(std::vector<SafetensorsEntry> &entries) {
                         {"shape", entry.shape},
                         {"data_offsets", {entry.begin, offset}}};
   }
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text =
+      json.dump(-1, ' ', false, SafetensorsJson::error_handler_t::replace);
   text.append((8 - text.size() % 8) % 8, ' ');
   uint64_t length = text.size();
   return std::string(reinterpret_cast<const char *>(&length), 8) + text;
 }
 
 Status checkSafetensorsLength(uint64_t length, uint64_t fileBytes) {
-  if (fileBytes < 8 || length < 2 || length > kMaxHeader ||
+  if (fileBytes < 8 || length < 2 || length > kMaxSafetensorsHeader ||
       length > fileBytes - 8)
     return Status::error("expected the header of a safetensors file");
   return Status();
@@ -97,7 +99,8 @@ Status checkSafetensorsLength(uint64_t length, uint64_t fileBytes) {
 
 Status readSafetensorsHeader(std::string_view text, uint64_t payload,
                              std::vector<SafetensorsEntry> &entries) {
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  SafetensorsJson json =
+      SafetensorsJson::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object())
     return Status::error("expected the JSON header of a safetensors file");
   uint64_t end = 0;

@@ -19,9 +19,9 @@ constexpr int64_t kMaxRanks = 1 << 20;
 constexpr int64_t kMaxMicroBatches = 1 << 20;
 
 /// As enum StateRole of the nn dialect.
-constexpr const char *kRoles[] = {"parameter", "moment", "accumulator",
-                                  "counter",   "buffer", "residual",
-                                  "factor",    "scaler", "quantizer"};
+constexpr const char *kStateRoles[] = {"parameter", "moment", "accumulator",
+                                       "counter",   "buffer", "residual",
+                                       "factor",    "scaler", "quantizer"};
 
 class Validator {
 public:
@@ -133,8 +133,8 @@ private:
     if (bytes < 0)
       return Status::error("expected a shape, found sizes out of range for " +
                            what);
-    if (std::find(std::begin(kRoles), std::end(kRoles), state.role) ==
-        std::end(kRoles))
+    if (std::find(std::begin(kStateRoles), std::end(kStateRoles), state.role) ==
+        std::end(kStateRoles))
       return Status::error("expected the role of a state, found " +
                            inQuotes(state.role) + " for " + what);
     if (!state.logicalShape.empty()) {

@@ -15,9 +15,9 @@ namespace accel::rt {
 namespace {
 
 /// As enum Role of the plan dialect.
-constexpr const char *kRoles[] = {"state",   "packed",       "constant",
-                                  "input",   "output",       "activation",
-                                  "scratch", "communication"};
+constexpr const char *kBufferRoles[] = {"state",   "packed",       "constant",
+                                        "input",   "output",       "activation",
+                                        "scratch", "communication"};
 /// The widest elements: what starts on their multiples serves all others.
 constexpr int64_t kMinAlignment = 8;
 /// Copies of a buffer: as many micro-batches may be in flight.
@@ -95,8 +95,8 @@ private:
     std::string what = "buffer " + inQuotes(buffer.name);
     if (!buffers.try_emplace(buffer.name, &buffer).second)
       return Status::error("found two buffers called " + inQuotes(buffer.name));
-    if (std::find(std::begin(kRoles), std::end(kRoles), buffer.role) ==
-        std::end(kRoles))
+    if (std::find(std::begin(kBufferRoles), std::end(kBufferRoles),
+                  buffer.role) == std::end(kBufferRoles))
       return Status::error("expected the role of a buffer, found " +
                            inQuotes(buffer.role) + " for " + what);
     auto found = arenas.find(buffer.space);

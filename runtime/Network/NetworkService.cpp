@@ -19,7 +19,7 @@ constexpr int64_t kMessageTag = 3;
 constexpr int kEagerLooks = 100;
 constexpr auto kNap = std::chrono::microseconds(20);
 /// While nothing is on its way. A message between keepers may be as late.
-constexpr int kSleepMilliseconds = 4;
+constexpr int kServiceMilliseconds = 4;
 
 } // namespace
 
@@ -224,7 +224,7 @@ void NetworkService::run() {
       else
         std::this_thread::sleep_for(kNap);
     } else {
-      waitWhile(bell, seen, kSleepMilliseconds);
+      waitWhile(bell, seen, kServiceMilliseconds);
     }
   }
 }

@@ -2,6 +2,7 @@
 
 #include "Run/Rank.h"
 
+#include "Base/Now.h"
 #include "Base/SystemError.h"
 #include "Comm/HostComm.h"
 #include "Execute/Executor.h"
@@ -22,12 +23,6 @@
 
 namespace accel::rt {
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 /// Pages of this process alone: its anonymous memory and the files it maps, and
 /// its own piece of the shared arena (peers' pages that it read are theirs).

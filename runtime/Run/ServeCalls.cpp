@@ -17,9 +17,6 @@
 namespace accel::rt {
 namespace {
 
-/// How long a wait sleeps before it looks for an abort.
-constexpr int kSleepMilliseconds = 50;
-
 using Clock = std::chrono::steady_clock;
 
 class ServedRank {

@@ -2,17 +2,11 @@
 
 #include "Run/SharedWeights.h"
 
+#include "Base/StagingBytes.h"
 #include "Execute/Executor.h"
 #include "State/SavedWeights.h"
 
 namespace accel::rt {
-namespace {
-
-/// Between a file and scattered views.
-constexpr size_t kStagingBytes = 1 << 20;
-
-} // namespace
-
 SharedWeights::SharedWeights(const RankParts &parts, const CallServer &server)
     : parts(parts), staging(kStagingBytes) {
   const Executable &executable = parts.job.file.plan();

@@ -3,6 +3,7 @@
 
 #include "Run/Train.h"
 
+#include "Base/Now.h"
 #include "Execute/Executor.h"
 #include "Run/Evaluate.h"
 #include "State/SavedWeights.h"
@@ -15,12 +16,6 @@
 
 namespace accel::rt {
 namespace {
-
-double now() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 /// Seconds since 1970.
 double timeOfDay() {

@@ -2,6 +2,7 @@
 
 #include "State/CheckpointWriter.h"
 
+#include "Base/StagingBytes.h"
 #include "Base/SystemError.h"
 #include "Control/ControlPlane.h"
 #include "Execute/Executor.h"
@@ -19,8 +20,6 @@
 namespace accel::rt {
 namespace {
 
-/// Between a file and scattered views, and of one read for hashing.
-constexpr size_t kStagingBytes = 1 << 20;
 /// Written back to storage at a time: each is a sign of life.
 constexpr int64_t kSyncBytes = int64_t(64) << 20;
 

@@ -2,6 +2,7 @@
 
 #include "State/GivenWeights.h"
 
+#include "Base/StagingBytes.h"
 #include "Base/SystemError.h"
 #include "Data/Safetensors.h"
 
@@ -12,9 +13,6 @@
 
 namespace accel::rt {
 namespace {
-
-/// Of one read for hashing.
-constexpr size_t kStagingBytes = 1 << 20;
 
 /// A state's value under one of its names.
 struct NamedValue {

@@ -2,6 +2,7 @@
 
 #include "State/Weights.h"
 
+#include "Base/StagingBytes.h"
 #include "Base/SystemError.h"
 #include "Data/ConvertElements.h"
 
@@ -9,11 +10,6 @@
 #include <map>
 
 namespace accel::rt {
-namespace {
-/// Of one read for hashing.
-constexpr size_t kStagingBytes = 1 << 20;
-} // namespace
-
 Status checkValue(const TensorRange &range, const StatePlan &state,
                   bool widens) {
   bool fits = range.dtype == state.dtype ||

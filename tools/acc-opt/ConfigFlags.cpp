@@ -36,10 +36,6 @@ static cl::opt<bool>
     printsKeys("print-config-keys", cl::Hidden,
                cl::desc("Print the tables of docs/ConfigKeys.md"));
 
-static llvm::Error fail(const llvm::Twine &message) {
-  return failAt(Place{}, message);
-}
-
 std::vector<std::string> configFiles() { return {files.begin(), files.end()}; }
 
 bool hasConfigFiles() { return !files.empty(); }
@@ -47,13 +43,13 @@ bool printsConfig() { return printsSettings || diffs || printsKeys; }
 
 llvm::Expected<Config> readConfigFlags(Request request, bool json) {
   if (!compat.empty() && compat != "accelerate")
-    return fail("expected --compat=accelerate, found '" + compat + "'");
+    return failFlag("expected --compat=accelerate, found '" + compat + "'");
   for (cl::Option *option :
        {static_cast<cl::Option *>(&compat), static_cast<cl::Option *>(&diffs)})
     if (option->getNumOccurrences() && files.empty())
-      return fail("expected --config with '--" + option->ArgStr + "'");
+      return failFlag("expected --config with '--" + option->ArgStr + "'");
   if (!variables.empty() && files.empty())
-    return fail("expected --config with '--set-var'");
+    return failFlag("expected --config with '--set-var'");
   request.files.assign(files.begin(), files.end());
   request.variables.assign(variables.begin(), variables.end());
   request.likeAccelerate = false;

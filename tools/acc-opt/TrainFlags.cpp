@@ -157,7 +157,7 @@ static cl::opt<BatchNorms> batchNorm(
                           "are, as after eval()")),
     cl::cat(modelFlags));
 
-static llvm::Error fail(const llvm::Twine &message) {
+static llvm::Error failTraining(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
@@ -282,7 +282,7 @@ llvm::Error readTrainFlags(CompileOptions &options) {
                         {std::addressof(memoryBudget), Phase::Decided, false}};
   llvm::Error errors = llvm::Error::success();
   auto refuse = [&](const llvm::Twine &message) {
-    errors = joinErrors(std::move(errors), fail(message));
+    errors = joinErrors(std::move(errors), failTraining(message));
   };
   for (auto [option, phase, inReport] : flags) {
     if (!option->getNumOccurrences())

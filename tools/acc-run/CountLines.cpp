@@ -48,7 +48,7 @@ void printRow(const std::string &entry, const std::string &kind,
               counts.bytesWritten, counts.flops);
 }
 
-void printJson(const RunResult &result) {
+void printLinesJson(const RunResult &result) {
   std::printf("{\"device\": \"%s\", \"ranks\": %" PRId64
               ", \"calls\": %zu, \"planned_peak_bytes\": %" PRIu64
               ", \"measured_peak_bytes\": %" PRIu64
@@ -89,7 +89,7 @@ bool areSame(const std::map<std::string, EntryCounts> &a,
   return true;
 }
 
-void printText(const RunResult &result) {
+void printLinesText(const RunResult &result) {
   std::printf("device %s: ranks %" PRId64
               ", nothing was executed; figures are of one call of an entry "
               "(%zu, all alike)\n",
@@ -120,9 +120,9 @@ void printText(const RunResult &result) {
 
 void printCounts(const RunResult &result, bool json) {
   if (json)
-    printJson(result);
+    printLinesJson(result);
   else
-    printText(result);
+    printLinesText(result);
 }
 
 } // namespace accel::rt

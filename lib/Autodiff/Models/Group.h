@@ -8,10 +8,6 @@
 
 namespace accel::autodiff {
 
-inline mlir::RankedTensorType typeOf(mlir::Value value) {
-  return NNBuilder::typeOf(value);
-}
-
 inline bool isFloat(mlir::Value value) {
   return llvm::isa<mlir::FloatType>(typeOf(value).getElementType());
 }

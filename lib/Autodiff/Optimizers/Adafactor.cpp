@@ -36,7 +36,7 @@ public:
   Updated update(const NNBuilder &build,
                  const ParameterValues &values) const override {
     Value gradient = values.gradient;
-    RankedTensorType type = NNBuilder::typeOf(gradient);
+    RankedTensorType type = typeOf(gradient);
     double smallest =
         eps1 != 0 ? eps1 : (type.getElementType().isF64() ? 0x1p-52 : 0x1p-23);
     Value parameter = decay(build, keep, values.parameter);
@@ -60,7 +60,7 @@ public:
 
 private:
   static Value buildRms(const NNBuilder &build, Value value, bool isStack) {
-    RankedTensorType type = NNBuilder::typeOf(value);
+    RankedTensorType type = typeOf(value);
     int64_t count = type.getNumElements() / (isStack ? type.getDimSize(0) : 1);
     return build.sqrt(
         build.scale(buildSquares(build, value, isStack), 1. / count));
@@ -68,7 +68,7 @@ private:
 
   /// The mean of squares along `dim`, which stays, of size 1.
   static Value buildMean(const NNBuilder &build, Value value, int64_t dim) {
-    RankedTensorType type = NNBuilder::typeOf(value);
+    RankedTensorType type = typeOf(value);
     SmallVector<int64_t> shape(type.getShape());
     double count = shape[dim];
     shape[dim] = 1;
@@ -84,7 +84,7 @@ private:
   Value buildVariance(const NNBuilder &build, const ParameterValues &values,
                       double smallest, SmallVector<Value> &states) const {
     Value squares = build.mul(values.gradient, values.gradient);
-    RankedTensorType type = NNBuilder::typeOf(squares);
+    RankedTensorType type = typeOf(squares);
     int64_t rank = type.getRank();
     if (values.states.size() == 1) {
       states.push_back(moveTo(build, values.states[0], squares));
@@ -98,9 +98,8 @@ private:
     Value mean = buildMean(build, rows, rank - 2);
     Value shares = build.div(
         columns,
-        build.make<nn::MaxOp>(
-            build.broadcast(mean, NNBuilder::typeOf(columns).getShape()),
-            build.splat(smallest, columns)));
+        build.make<nn::MaxOp>(build.broadcast(mean, typeOf(columns).getShape()),
+                              build.splat(smallest, columns)));
     return build.mul(build.broadcast(rows, type.getShape()),
                      build.broadcast(shares, type.getShape()));
   }

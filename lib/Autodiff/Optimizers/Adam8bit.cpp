@@ -45,7 +45,7 @@ public:
 
   Updated update(const NNBuilder &build,
                  const ParameterValues &values) const override {
-    RankedTensorType type = NNBuilder::typeOf(values.parameter);
+    RankedTensorType type = typeOf(values.parameter);
     Type element = computeType(type);
     Value parameter = build.cast(values.parameter, element);
     Value gradient = build.cast(values.gradient, element);
@@ -99,7 +99,7 @@ private:
 
   static Value decode(const NNBuilder &build, const Blocks &blocks, Value codes,
                       Value scales, Type element, bool isSigned) {
-    auto type = NNBuilder::typeOf(codes).clone(element);
+    auto type = typeOf(codes).clone(element);
     Value parts = build.make<nn::DynamicDecodeOp>(type, codes, isSigned);
     // Now that what fills up the last block is 0.
     return build.mul(blocks.divide(build, parts), blocks.spread(build, scales));
@@ -108,7 +108,7 @@ private:
   /// Appends the codes of a moment and the scales of its blocks.
   static void encode(const NNBuilder &build, const Blocks &blocks, Value moment,
                      bool isSigned, SmallVector<Value> &states) {
-    int64_t last = NNBuilder::typeOf(moment).getRank() - 1;
+    int64_t last = typeOf(moment).getRank() - 1;
     Value scales = build.make<nn::ReduceOp>(
         nn::ReductionKind::max, build.make<nn::AbsOp>(moment),
         ArrayRef<int64_t>{last}, /*first=*/false);

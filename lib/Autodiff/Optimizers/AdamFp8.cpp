@@ -68,7 +68,7 @@ private:
   /// codes / scale, in the type of the parameter.
   static Value decode(const NNBuilder &build, Value codes, Value scale,
                       Value parameter) {
-    Type element = NNBuilder::typeOf(parameter).getElementType();
+    Type element = typeOf(parameter).getElementType();
     Value inverse =
         build.cast(build.div(build.splat(1, scale), scale), element);
     return build.mul(build.cast(codes, element),
@@ -79,11 +79,11 @@ private:
   /// largest power of two with which all are within the type; 1 of zeros.
   static void encode(const NNBuilder &build, Value moment, Value old,
                      bool isStack, SmallVector<Value> &states) {
-    auto type = NNBuilder::typeOf(old);
+    auto type = typeOf(old);
     Value amax = build.make<nn::AbsOp>(moment);
     // Rows first, so that kernels have rows.
     for (int64_t from : {1, 0})
-      if (int64_t rank = NNBuilder::typeOf(amax).getRank();
+      if (int64_t rank = typeOf(amax).getRank();
           from < rank && !(from == 0 && isStack))
         amax = build.make<nn::ReduceOp>(
             nn::ReductionKind::max, amax,
@@ -101,7 +101,7 @@ private:
         build.div(build.splat(largest, amax), amax), most);
     Value scale = build.make<nn::FloorPower2Op>(
         build.select(isUsable, ratio, build.splat(1, amax)));
-    Type element = NNBuilder::typeOf(moment).getElementType();
+    Type element = typeOf(moment).getElementType();
     Value scaled =
         build.mul(moment, repeat(build, build.cast(scale, element), moment));
     states.append(

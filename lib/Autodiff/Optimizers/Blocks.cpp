@@ -29,8 +29,8 @@ SmallVector<int64_t> Blocks::withLast(int64_t size) const {
 Value Blocks::divide(const NNBuilder &build, Value value) const {
   if (int64_t missing = grid.back() * kSize - rest) {
     value = build.reshape(value, withLast(rest));
-    Value zero = build.splat(
-        build.scalarType(NNBuilder::typeOf(value).getElementType()), 0);
+    Value zero =
+        build.splat(build.scalarType(typeOf(value).getElementType()), 0);
     SmallVector<int64_t> low(kept + 1, 0), high(kept + 1, 0);
     high.back() = missing;
     value = build.make<nn::PadOp>(value, zero, low, high);

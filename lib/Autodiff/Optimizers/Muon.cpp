@@ -34,8 +34,7 @@ public:
     Value direction =
         nesterov ? lerp(build, values.gradient, mean, momentum.kept) : mean;
     direction = orthogonalise(build, direction, values.isStack);
-    ArrayRef<int64_t> sizes =
-        NNBuilder::typeOf(direction).getShape().take_back(2);
+    ArrayRef<int64_t> sizes = typeOf(direction).getShape().take_back(2);
     Value rate = build.mul(lr, build.f64(getFactor(sizes[0], sizes[1])));
     Value move = build.mul(direction, spread(build, rate, direction));
     return {build.sub(parameter, move), {mean}};
@@ -70,7 +69,7 @@ private:
     Value norm = build.sqrt(buildSquares(build, x, isStack));
     norm = build.make<nn::MaxOp>(norm, build.splat(eps, norm));
     x = build.div(x, repeat(build, norm, x));
-    Type type = NNBuilder::typeOf(x).getElementType();
+    Type type = typeOf(x).getElementType();
     if (!type.isF64())
       x = build.cast(x, build.builder.getBF16Type());
     x = build.make<nn::NewtonSchulzOp>(x, steps, coefficients);

@@ -53,7 +53,7 @@ public:
     auto share = [&](Value rate, Value done) {
       Value left = build.sub(build.splat(1, old), done);
       Value number = build.div(spread(build, rate, old), left);
-      Type element = NNBuilder::typeOf(parameter).getElementType();
+      Type element = typeOf(parameter).getElementType();
       return repeat(build, build.cast(number, element), parameter);
     };
     Value ofGradient =

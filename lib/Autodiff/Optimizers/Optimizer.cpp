@@ -96,8 +96,8 @@ Value autodiff::buildTrust(const NNBuilder &build, Value above, Value below,
 }
 
 Value autodiff::repeat(const NNBuilder &build, Value value, Value like) {
-  RankedTensorType type = NNBuilder::typeOf(like);
-  if (NNBuilder::typeOf(value).getRank() == 0)
+  RankedTensorType type = typeOf(like);
+  if (typeOf(value).getRank() == 0)
     return build.spread(value, type.getShape());
   return build.expand(value,
                       llvm::to_vector(llvm::seq<int64_t>(1, type.getRank())),

@@ -55,7 +55,7 @@ public:
     Value adapted =
         build.div(spread(build, rectification, square),
                   build.add(build.sqrt(square), build.splat(eps, square)));
-    ArrayRef<int64_t> shape = NNBuilder::typeOf(square).getShape();
+    ArrayRef<int64_t> shape = typeOf(square).getShape();
     Value factor = build.select(build.spread(isLong, shape), adapted,
                                 build.splat(1, square));
     Value move = build.mul(build.mul(mean, spread(build, size, mean)), factor);

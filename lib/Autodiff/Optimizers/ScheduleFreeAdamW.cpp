@@ -57,8 +57,7 @@ public:
                  const ParameterValues &values) const override {
     Value parameter = values.parameter;
     // All three begin where the run does, with other weights too.
-    Value starts =
-        build.spread(isFirst, NNBuilder::typeOf(parameter).getShape());
+    Value starts = build.spread(isFirst, typeOf(parameter).getShape());
     Value z = build.select(starts, parameter, values.states[0]);
     Value x = build.select(starts, parameter, values.average);
 
@@ -73,7 +72,7 @@ public:
     Value share =
         build.select(build.compare(nn::ComparePredicate::lt, zero, sum),
                      build.div(weight, sum), zero);
-    Type element = NNBuilder::typeOf(parameter).getElementType();
+    Type element = typeOf(parameter).getElementType();
 
     Value gradient = values.gradient;
     Value square =

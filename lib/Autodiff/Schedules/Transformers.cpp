@@ -101,7 +101,7 @@ Number autodiff::buildInverseSqrt(const Course &course) {
 
 namespace {
 /// As they stand in the tables of words.
-enum Shape { kLinear, kCosine, kRoot };
+enum Shape { kLinearShape, kCosineShape, kRootShape };
 } // namespace
 
 Number autodiff::buildWarmupStableDecay(const Course &course) {
@@ -116,18 +116,18 @@ Number autodiff::buildWarmupStableDecay(const Course &course) {
   if (decay > 0) {
     Number progress = (course.n - (warmup + stable)) / decay;
     Number fall = 1 - progress;
-    if (values.get("decay_type") == kCosine)
+    if (values.get("decay_type") == kCosineShape)
       fall = wave(progress * (2 * course.get("num_cycles")));
-    else if (values.get("decay_type") == kRoot)
+    else if (values.get("decay_type") == kRootShape)
       fall = 1 - sqrt(max(progress, 0));
     factor = ifLess(course.n, warmup + stable + decay, between(fall), factor);
   }
   factor = ifLess(course.n, warmup + stable, course.known(1), factor);
   if (warmup > 0) {
     Number progress = course.n / warmup, rise = progress;
-    if (values.get("warmup_type") == kCosine)
+    if (values.get("warmup_type") == kCosineShape)
       rise = 1 - wave(progress);
-    else if (values.get("warmup_type") == kRoot)
+    else if (values.get("warmup_type") == kRootShape)
       rise = 1 - sqrt(max(1 - progress, 0));
     factor = ifLess(course.n, warmup, between(rise), factor);
   }

@@ -24,7 +24,7 @@ struct Range {
 } // namespace
 
 /// From 0 to 1 during the warmup.
-static Number buildRise(const Course &course) {
+static Number buildWarmup(const Course &course) {
   double warmup = course.get("warmup_steps");
   if (!course.rule.values.isSet("warmup"))
     return course.n / warmup;
@@ -33,13 +33,13 @@ static Number buildRise(const Course &course) {
 }
 
 /// The warmup before `fall`, which goes from 1 to 0 at the least rate.
-static Number build(const Course &course, Number fall) {
+static Number buildWarmupThen(const Course &course, Number fall) {
   double warmup = course.get("warmup_steps");
   Range up{course.get("warmup_min_lr"), course.base};
   Range down{course.rule.values.getOr("min_lr", 0), course.base};
   if (warmup == 0)
     return down.at(fall);
-  Number rise = buildRise(course);
+  Number rise = buildWarmup(course);
   if (up.from == down.from)
     return up.at(ifLess(course.n, warmup, rise, fall));
   return ifLess(course.n, warmup, up.at(rise), down.at(fall));
@@ -54,7 +54,7 @@ static Number buildProgress(const Course &course) {
 Number autodiff::buildConstant(const Course &course) {
   if (course.get("warmup_steps") == 0)
     return course.known(course.base);
-  return build(course, course.known(1));
+  return buildWarmupThen(course, course.known(1));
 }
 
 Number autodiff::buildLinear(const Course &course) {
@@ -62,13 +62,14 @@ Number autodiff::buildLinear(const Course &course) {
     return buildConstant(course);
   double total = course.get("total_steps");
   double length = total - course.get("warmup_steps");
-  return build(course, max((total - course.n) / length, 0));
+  return buildWarmupThen(course, max((total - course.n) / length, 0));
 }
 
 Number autodiff::buildCosine(const Course &course) {
   double halves = 2 * course.get("num_cycles");
   Number progress = min(buildProgress(course), 1);
-  return build(course, wave(halves == 1 ? progress : progress * halves));
+  return buildWarmupThen(course,
+                         wave(halves == 1 ? progress : progress * halves));
 }
 
 Number autodiff::afterWarmup(const Course &course, Number after) {

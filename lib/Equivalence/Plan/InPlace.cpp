@@ -3,6 +3,7 @@
 #include "InPlace.h"
 
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -21,9 +22,9 @@ enum class Reach {
   Far      ///< others
 };
 
-class Follower {
+class RowFollower {
 public:
-  Follower(func::FuncOp kernel, int64_t rows) : kernel(kernel), rows(rows) {}
+  RowFollower(func::FuncOp kernel, int64_t rows) : kernel(kernel), rows(rows) {}
   bool follow(unsigned argument);
 
 private:
@@ -37,10 +38,6 @@ private:
   llvm::DenseMap<Value, Reach> reach;
 };
 } // namespace
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 /// Whether an op leaves every element in its place, row-major: it moves, or
 /// adds, dimensions of size 1.
@@ -62,7 +59,7 @@ static bool keepsOrder(Operation *op) {
 }
 
 /// Whether the dimensions from `begin` on lie in one row of the value.
-bool Follower::isInRow(Value value, int64_t begin) {
+bool RowFollower::isInRow(Value value, int64_t begin) {
   int64_t leading = 1;
   for (int64_t dim = 0; dim < begin; ++dim)
     leading *= typeOf(value).getDimSize(dim);
@@ -70,14 +67,14 @@ bool Follower::isInRow(Value value, int64_t begin) {
 }
 
 /// `result`, if the operands from `first` on have nothing of the argument.
-Reach Follower::followOperands(Operation *op, unsigned first, Reach result) {
+Reach RowFollower::followOperands(Operation *op, unsigned first, Reach result) {
   for (Value operand : op->getOperands().drop_front(first))
     if (at(operand) != Reach::None)
       return Reach::Far;
   return result;
 }
 
-Reach Follower::follow(Operation *op) {
+Reach RowFollower::follow(Operation *op) {
   Reach most = Reach::None;
   for (Value operand : op->getOperands())
     most = std::max(most, at(operand));
@@ -128,7 +125,7 @@ Reach Follower::follow(Operation *op) {
       .Default([](Operation *) { return Reach::Far; });
 }
 
-bool Follower::follow(unsigned argument) {
+bool RowFollower::follow(unsigned argument) {
   reach[kernel.getArgument(argument)] = Reach::Element;
   for (Operation &op : kernel.front().without_terminator()) {
     Reach found = follow(&op);
@@ -149,5 +146,5 @@ bool accel::equivalence::mayWriteInPlace(func::FuncOp kernel, unsigned argument,
                                          int64_t rows) {
   if (rows < 1 || typeOf(kernel.getArgument(argument)).getNumElements() % rows)
     return false;
-  return Follower(kernel, rows).follow(argument);
+  return RowFollower(kernel, rows).follow(argument);
 }

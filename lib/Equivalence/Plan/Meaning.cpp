@@ -4,16 +4,13 @@
 
 #include "Meaning.h"
 
+#include "dialects/NN/TensorTypes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 static Type elementOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getElementType();

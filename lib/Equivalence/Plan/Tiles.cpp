@@ -5,6 +5,7 @@
 #include "Replay.h"
 
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 
 using namespace mlir;
 using namespace accel;
@@ -22,10 +23,6 @@ struct Frame {
   int64_t first, count;
 };
 } // namespace
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 /// Whether each element that a function makes is of the same element of what
 /// has as many, and of numbers: `count` elements in a tile.

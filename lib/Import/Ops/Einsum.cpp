@@ -128,8 +128,8 @@ static void sumOut(Importer &n, Term &term, IsNeeded isNeeded) {
 
 /// The term with a dimension for each of the groups, which have its labels:
 /// those of a group are joined, and of an empty one there is 1.
-static Value joinGroups(Importer &n, const Term &term,
-                        ArrayRef<Labels> groups) {
+static Value groupLabels(Importer &n, const Term &term,
+                         ArrayRef<Labels> groups) {
   Labels order;
   SmallVector<int64_t> shape;
   for (const Labels &group : groups) {
@@ -147,7 +147,7 @@ static SmallVector<Labels> each(ArrayRef<Label> labels) {
 }
 
 /// The product of two terms, summed over what nobody needs any more.
-static Term multiply(Importer &n, Term lhs, Term rhs, IsNeeded isNeeded) {
+static Term multiplyTerms(Importer &n, Term lhs, Term rhs, IsNeeded isNeeded) {
   sumOut(n, lhs, [&](Label one) { return isNeeded(one) || rhs.has(one); });
   sumOut(n, rhs, [&](Label one) { return isNeeded(one) || lhs.has(one); });
   if (n.hasFailed())
@@ -173,8 +173,8 @@ static Term multiply(Importer &n, Term lhs, Term rhs, IsNeeded isNeeded) {
     llvm::append_range(right, each(columns));
     llvm::append_range(left, each(summed));
     llvm::append_range(right, each(summed));
-    Term product{n.binary<nn::MulOp>(joinGroups(n, lhs, left),
-                                     joinGroups(n, rhs, right)),
+    Term product{n.binary<nn::MulOp>(groupLabels(n, lhs, left),
+                                     groupLabels(n, rhs, right)),
                  all};
     llvm::append_range(product.labels, summed);
     sumOut(n, product, isNeeded);
@@ -190,8 +190,9 @@ static Term multiply(Importer &n, Term lhs, Term rhs, IsNeeded isNeeded) {
   bool turned = llvm::is_contained(summed, rhs.labels.back());
   right.append(turned ? SmallVector<Labels>{columns, summed}
                       : SmallVector<Labels>{summed, columns});
-  Value product = n.matmul(joinGroups(n, lhs, left), joinGroups(n, rhs, right),
-                           /*transposeLhs=*/false, /*transposeRhs=*/turned);
+  Value product =
+      n.matmul(groupLabels(n, lhs, left), groupLabels(n, rhs, right),
+               /*transposeLhs=*/false, /*transposeRhs=*/turned);
   return {n.reshape(product, shape), all};
 }
 
@@ -239,7 +240,7 @@ static LogicalResult importEinsum(Importer &n) {
     Term next = rest.consume_front();
     if (placeOf(next, result) < placeOf(result, next))
       std::swap(next, result);
-    result = multiply(n, result, next, isNeeded);
+    result = multiplyTerms(n, result, next, isNeeded);
   }
   if (n.hasFailed())
     return failure();

@@ -41,7 +41,7 @@ template <typename Op> static Value fold(Importer &n) {
 template <typename Op> static LogicalResult variadic(Importer &n) {
   return n.finish(fold<Op>(n));
 }
-static LogicalResult importMean(Importer &n) {
+static LogicalResult importMeanOfInputs(Importer &n) {
   Value sum = fold<nn::AddOp>(n);
   return n.finish(n.binary<nn::MulOp>(
       sum, n.splatLike(sum, 1.0 / double(n.operandCount()))));
@@ -275,7 +275,7 @@ ArrayRef<OpRow> accel::import::elementwiseOps() {
       {"", "LessOrEqual", 12, 2, 2, compare<P::le>},
       {"", "Log", 6, 1, 1, unary<nn::LogOp>},
       {"", "Max", 6, 1, -1, importExtreme<true>},
-      {"", "Mean", 6, 1, -1, importMean},
+      {"", "Mean", 6, 1, -1, importMeanOfInputs},
       {"", "Min", 6, 1, -1, importExtreme<false>},
       {"", "Mod", 10, 2, 2, importMod},
       {"", "Mul", 7, 2, 2, binary<nn::MulOp>},

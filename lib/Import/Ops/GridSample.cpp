@@ -27,17 +27,13 @@ struct Line {
 
 } // namespace
 
-static Value plus(Importer &n, Value x, double number) {
-  return n.binary<nn::AddOp>(x, n.splatLike(x, number));
-}
-
 /// From [-1, 1], which are the centres of the outermost elements or their outer
 /// edges, to places of elements.
 static Value findPlace(Importer &n, Value at, const Line &line) {
   double size = double(line.size),
          factor = line.alignsCorners ? size - 1 : size;
-  Value moved = n.scale(plus(n, at, 1), factor / 2);
-  return line.alignsCorners ? moved : plus(n, moved, -0.5);
+  Value moved = n.scale(n.plus(at, 1), factor / 2);
+  return line.alignsCorners ? moved : n.plus(moved, -0.5);
 }
 
 static Value clipToLine(Importer &n, Value place, const Line &line) {
@@ -51,14 +47,14 @@ static Value reflect(Importer &n, Value place, const Line &line) {
          span = double(line.size) - (line.alignsCorners ? 1 : 0);
   if (span == 0)
     return n.scale(place, 0);
-  Value from = n.unary<nn::AbsOp>(plus(n, place, -low));
+  Value from = n.unary<nn::AbsOp>(n.plus(place, -low));
   Value rest = n.binary<nn::ModOp>(from, n.splatLike(from, span));
   Value turns = n.unary<nn::FloorOp>(n.scale(from, 1 / span));
   Value isOdd =
       n.compare(P::ne, n.binary<nn::ModOp>(turns, n.splatLike(turns, 2)),
                 n.splatLike(turns, 0));
   Value back = n.binary<nn::SubOp>(n.splatLike(rest, span), rest);
-  return clipToLine(n, plus(n, n.select(isOdd, back, rest), low), line);
+  return clipToLine(n, n.plus(n.select(isOdd, back, rest), low), line);
 }
 
 static Value pad(Importer &n, Value place, const Line &line) {
@@ -80,14 +76,13 @@ static SmallVector<Value> cubicWeights(Importer &n, Value rest) {
   auto polynomial = [&](Value x, ArrayRef<double> factors) {
     Value sum = n.splatLike(x, factors.front());
     for (double factor : factors.drop_front())
-      sum = plus(n, n.binary<nn::MulOp>(sum, x), factor);
+      sum = n.plus(n.binary<nn::MulOp>(sum, x), factor);
     return sum;
   };
   auto near = [&](Value x) { return polynomial(x, {a + 2, -a - 3, 0, 1}); };
   auto far = [&](Value x) { return polynomial(x, {a, -5 * a, 8 * a, -4 * a}); };
   Value other = n.binary<nn::SubOp>(n.splatLike(rest, 1), rest);
-  return {far(plus(n, rest, 1)), near(rest), near(other),
-          far(plus(n, other, 1))};
+  return {far(n.plus(rest, 1)), near(rest), near(other), far(n.plus(other, 1))};
 }
 
 static SmallVector<Tap> findTaps(Importer &n, Value at, StringRef mode,
@@ -99,7 +94,7 @@ static SmallVector<Tap> findTaps(Importer &n, Value at, StringRef mode,
     Value rest = n.binary<nn::SubOp>(place, first);
     for (auto [step, weight] : llvm::enumerate(cubicWeights(n, rest)))
       taps.push_back(
-          {pad(n, plus(n, first, double(step) - 1), line), weight, line.size});
+          {pad(n, n.plus(first, double(step) - 1), line), weight, line.size});
     return taps;
   }
   place = pad(n, place, line);
@@ -191,8 +186,8 @@ static LogicalResult importAffineGrid(Importer &n) {
            start = alignsCorners ? (count > 1 ? -1 : 0) : 1 / count - 1;
     SmallVector<int64_t> along(dims + 1, 1);
     along[dim] = space[dim];
-    columns.push_back(n.broadcast(
-        n.reshape(plus(n, n.scale(line, step), start), along), one));
+    columns.push_back(
+        n.broadcast(n.reshape(n.plus(n.scale(line, step), start), along), one));
   }
   columns.push_back(n.splat(one, element, 1));
   Value points = n.reshape(n.concat(columns, dims),

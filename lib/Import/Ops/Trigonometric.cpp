@@ -63,14 +63,11 @@ static LogicalResult importSinh(Importer &n) {
   return n.finish(n.binary<nn::MulOp>(n.unary<nn::TanhOp>(x), cosh(n, x)));
 }
 
-static Value plus(Importer &n, Value x, double number) {
-  return n.binary<nn::AddOp>(x, n.splatLike(x, number));
-}
 /// log(b) + log(1 + root(1 + sign / b^2)), for b in which b^2 may overflow.
 static Value logOfSum(Importer &n, Value b, double sign) {
   Value inverse = n.unary<nn::ReciprocalOp>(b);
   Value square = n.binary<nn::MulOp>(inverse, inverse);
-  Value root = n.unary<nn::SqrtOp>(plus(n, n.scale(square, sign), 1));
+  Value root = n.unary<nn::SqrtOp>(n.plus(n.scale(square, sign), 1));
   return n.binary<nn::AddOp>(n.unary<nn::LogOp>(b), n.unary<nn::Log1pOp>(root));
 }
 /// log(|x| + root(x^2 + 1)) with the sign of x: below 2 as log1p of
@@ -82,8 +79,8 @@ static LogicalResult importAsinh(Importer &n) {
   Value isLarge = n.compare(P::gt, size, two);
   Value small = n.select(isLarge, two, size);
   Value square = n.binary<nn::MulOp>(small, small);
-  Value root = n.unary<nn::SqrtOp>(plus(n, square, 1));
-  Value rest = n.binary<nn::DivOp>(square, plus(n, root, 1));
+  Value root = n.unary<nn::SqrtOp>(n.plus(square, 1));
+  Value rest = n.binary<nn::DivOp>(square, n.plus(root, 1));
   Value near = n.unary<nn::Log1pOp>(n.binary<nn::AddOp>(small, rest));
   Value far = logOfSum(n, n.select(isLarge, size, two), 1);
   Value result = n.select(isLarge, far, near);
@@ -94,8 +91,8 @@ static LogicalResult importAsinh(Importer &n) {
 static LogicalResult importAcosh(Importer &n) {
   Value x = n.operand(0), two = n.splatLike(x, 2);
   Value isLarge = n.compare(P::gt, x, two);
-  Value t = plus(n, n.select(isLarge, two, x), -1);
-  Value root = n.unary<nn::SqrtOp>(n.binary<nn::MulOp>(t, plus(n, t, 2)));
+  Value t = n.plus(n.select(isLarge, two, x), -1);
+  Value root = n.unary<nn::SqrtOp>(n.binary<nn::MulOp>(t, n.plus(t, 2)));
   Value near = n.unary<nn::Log1pOp>(n.binary<nn::AddOp>(t, root));
   Value far = logOfSum(n, n.select(isLarge, x, two), -1);
   return n.finish(n.select(isLarge, far, near));

@@ -35,9 +35,6 @@ static Value average(Importer &n, Value x, Value y, double share) {
 static Value descend(Importer &n, Value x, Value rate, Value direction) {
   return n.binary<nn::SubOp>(x, multiply(n, rate, direction));
 }
-static Value plus(Importer &n, Value x, double number) {
-  return add(n, x, n.splatLike(x, number));
-}
 /// The count of updates as the rate's type.
 static Value readCount(Importer &n) {
   return n.cast(n.operand(1), Importer::element(n.operand(0)));
@@ -67,7 +64,7 @@ static LogicalResult importAdam(Importer &n) {
     Value x = tensor(0), gradient = add(n, n.scale(x, before), tensor(1));
     Value first = average(n, tensor(2), gradient, alpha),
           second = average(n, tensor(3), multiply(n, gradient, gradient), beta);
-    Value root = plus(n, n.unary<nn::SqrtOp>(second), epsilon);
+    Value root = n.plus(n.unary<nn::SqrtOp>(second), epsilon);
     Value next = descend(n, x, rate, n.binary<nn::DivOp>(first, root));
     n.setResult(index, n.scale(next, 1 - after));
     n.setResult(count + index, first);
@@ -108,14 +105,14 @@ static LogicalResult importAdagrad(Importer &n) {
          norm = n.floatAttr("norm_coefficient", 0);
   int64_t count = countTensors(n, 3);
   Value rate = n.binary<nn::DivOp>(n.operand(0),
-                                   plus(n, n.scale(readCount(n), decay), 1));
+                                   n.plus(n.scale(readCount(n), decay), 1));
   for (int64_t index = 0; index < count && !n.hasFailed(); ++index) {
     auto tensor = [&](int64_t list) {
       return n.operand(2 + list * count + index);
     };
     Value x = tensor(0), gradient = add(n, n.scale(x, norm), tensor(1));
     Value sum = add(n, tensor(2), multiply(n, gradient, gradient));
-    Value root = plus(n, n.unary<nn::SqrtOp>(sum), epsilon);
+    Value root = n.plus(n.unary<nn::SqrtOp>(sum), epsilon);
     n.setResult(index,
                 descend(n, x, rate, n.binary<nn::DivOp>(gradient, root)));
     n.setResult(count + index, sum);

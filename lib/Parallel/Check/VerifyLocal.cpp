@@ -73,7 +73,7 @@ static LogicalResult verifySteps(Operation *op) {
   return success();
 }
 
-static LogicalResult verifyOp(Operation *op) {
+static LogicalResult verifyLocalOp(Operation *op) {
   StringRef dialect = op->getName().getDialectNamespace();
   if (dialect != "nn" && dialect != "dist" && dialect != "func")
     return op->emitOpError() << "is not legal in phase local";
@@ -111,8 +111,8 @@ struct VerifyLocalPass : impl::VerifyLocalPassBase<VerifyLocalPass> {
     markAllAnalysesPreserved();
     ModuleOp module = getOperation();
     WalkResult result = module.walk([&](Operation *op) {
-      return op != module && failed(verifyOp(op)) ? WalkResult::interrupt()
-                                                  : WalkResult::advance();
+      return op != module && failed(verifyLocalOp(op)) ? WalkResult::interrupt()
+                                                       : WalkResult::advance();
     });
     if (result.wasInterrupted())
       return signalPassFailure();

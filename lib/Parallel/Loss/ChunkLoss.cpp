@@ -7,6 +7,7 @@
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/Casts.h"
 #include "dialects/NN/Entry.h"
+#include "dialects/NN/TensorTypes.h"
 #include "lib/Parallel/Passes.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -49,10 +50,6 @@ public:
   }
 
 private:
-  static RankedTensorType typeOf(Value value) {
-    return cast<RankedTensorType>(value.getType());
-  }
-
   RankedTensorType getChunkType(RankedTensorType type, RowPlace place) {
     SmallVector<int64_t> shape(type.getShape());
     shape[place.dim] /= chunks;

@@ -5,14 +5,11 @@
 
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::parallel;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 bool parallel::worksByRows(Operation *op) {
   return op->getNumResults() == 1 &&

@@ -4,6 +4,7 @@
 // they exchange these, and no logits.
 
 #include "ClassRows.h"
+#include "dialects/NN/TensorTypes.h"
 
 #include <limits>
 
@@ -11,10 +12,6 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::parallel;
 using nn::ReductionKind;
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 Value parallel::fillPadding(OpBuilder &builder, Location loc, Value value,
                             int64_t dim, int64_t size, ReductionKind kind) {

@@ -7,17 +7,11 @@
 #include "dialects/Dist/Dist.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 
 using namespace mlir;
 using namespace accel;
 using nn::ComparePredicate;
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return typeOf(value).getShape();
-}
 
 namespace {
 /// Indices into a table as indices into a rank's range of it.

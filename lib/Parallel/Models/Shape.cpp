@@ -5,15 +5,12 @@
 #include "Zeros.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 
 #include <numeric>
 
 using namespace mlir;
 using namespace accel;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 namespace {
 /// Both shapes are cut into common factors from the left: [4, 11, 96] and

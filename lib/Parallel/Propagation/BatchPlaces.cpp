@@ -13,10 +13,6 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::parallel;
 
-ArrayRef<int64_t> parallel::shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
 int64_t parallel::product(ArrayRef<int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
                          std::multiplies<int64_t>());

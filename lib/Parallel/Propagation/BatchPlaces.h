@@ -4,6 +4,7 @@
 #ifndef ACCEL_LIB_PARALLEL_PROPAGATION_BATCHPLACES_H
 #define ACCEL_LIB_PARALLEL_PROPAGATION_BATCHPLACES_H
 
+#include "dialects/NN/TensorTypes.h"
 #include "mlir/IR/Builders.h"
 
 namespace accel::parallel {
@@ -37,9 +38,6 @@ struct Place {
            inner == other.inner && before == other.before;
   }
 };
-
-/// The shape of a tensor value.
-llvm::ArrayRef<int64_t> shapeOf(mlir::Value value);
 
 /// How many elements dimensions of these sizes have.
 int64_t product(llvm::ArrayRef<int64_t> sizes);

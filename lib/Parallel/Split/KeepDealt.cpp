@@ -4,6 +4,7 @@
 #include "dialects/Dist/Dist.h"
 #include "dialects/Interfaces/ShardingRule.h"
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 #include "lib/Parallel/Passes.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -13,10 +14,6 @@ using namespace mlir;
 namespace accel::parallel {
 #define GEN_PASS_DEF_KEEPDEALTPASS
 #include "lib/Parallel/Passes.h.inc"
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 /// The results of nn.deal_rows by number.
 enum { kRows, kOwn, kPlaces };

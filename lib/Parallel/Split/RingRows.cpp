@@ -4,6 +4,7 @@
 #include "RingRows.h"
 
 #include "dialects/Interfaces/ShardingRule.h"
+#include "dialects/NN/AttentionDims.h"
 #include "dialects/NN/Entry.h"
 #include "lib/Parallel/Propagation/BatchPlaces.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -11,8 +12,6 @@
 using namespace mlir;
 using namespace accel;
 using namespace accel::parallel;
-
-static constexpr unsigned kRows = 2; ///< of queries; of keys and values, keys
 
 namespace {
 /// Where rows are in a dimension of a value: `size` of them, `inner` elements
@@ -110,7 +109,7 @@ const GatheredKeys *RowFollower::findRing(dist::AllGatherOp gather) const {
 /// All keys of a ring, and the rows of a causal one, are alike.
 void RowFollower::reachKeys(const GatheredKeys &ring) {
   auto all = [&](Value value) {
-    reach(value, {kRows, shapeOf(value)[kRows], 1});
+    reach(value, {nn::kRowDim, shapeOf(value)[nn::kRowDim], 1});
   };
   all(ring.getKeys());
   all(ring.getValues());
@@ -123,11 +122,11 @@ std::optional<RingRows> RowFollower::run() {
     llvm::TypeSwitch<Operation *>(ring.attention)
         .Case<nn::AttentionOp, nn::AttentionGradOp>([&](auto op) {
           Value query = op.getQuery();
-          int64_t rows = shapeOf(query)[kRows];
+          int64_t rows = shapeOf(query)[nn::kRowDim];
           if (!op.getCausal())
             return;
           most = std::max(most, rows);
-          reach(query, {kRows, rows, 1});
+          reach(query, {nn::kRowDim, rows, 1});
         });
   while (!waiting.empty()) {
     auto [value, rows] = waiting.pop_back_val();
@@ -140,7 +139,7 @@ std::optional<RingRows> RowFollower::run() {
     return std::nullopt;
   }
   for (const GatheredKeys &ring : rings)
-    if (reached.contains({ring.getKeys(), kRows}))
+    if (reached.contains({ring.getKeys(), nn::kRowDim}))
       found.rings.push_back(&ring);
   return std::move(found);
 }
@@ -214,7 +213,7 @@ bool RowFollower::pass(Operation *op, bool isResult, unsigned number,
       })
       .Case([&](dist::ReduceScatterOp scatter) {
         if (const GatheredKeys *ring = findRing(scatter);
-            ring && isResult && rows.dim == kRows) {
+            ring && isResult && rows.dim == nn::kRowDim) {
           reachKeys(*ring);
           return true;
         }
@@ -303,7 +302,7 @@ bool RowFollower::passAttention(Operation *op, bool isResult, unsigned number,
       if (found == ringOf.end())
         return stop(op, "causal attention that is no ring");
       if (attention.getRowSteps() != plain || attention.getStride() != 1 ||
-          shapeOf(key)[kRows] != ranks * rows.size)
+          shapeOf(key)[nn::kRowDim] != ranks * rows.size)
         return stop(op, "a ring of other rows than keys");
       reachKeys(*found->second);
     }

@@ -4,14 +4,13 @@
 #include "StripedRows.h"
 
 #include "TurnedMask.h"
+#include "dialects/NN/AttentionDims.h"
 #include "lib/Parallel/Propagation/BatchPlaces.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::parallel;
-
-static constexpr unsigned kRows = 2; ///< of queries; of keys and values, keys
 
 namespace {
 class Striper {
@@ -137,7 +136,7 @@ void Striper::count(RowCounter counter) {
 template <typename AttentionLike>
 void Striper::stripe(AttentionLike attention, const GatheredKeys &ring) {
   OpBuilder builder(attention.getContext());
-  int64_t count = shapeOf(ring.getKeys())[kRows];
+  int64_t count = shapeOf(ring.getKeys())[nn::kRowDim];
   if (Value mask = attention.getMask()) {
     Value &ordered = masks[mask];
     if (!ordered) {
@@ -183,7 +182,7 @@ void Striper::apply(const RingRows &rows) {
 void parallel::stripeRows(func::FuncOp entry, ArrayRef<GatheredKeys> rings) {
   // Ranks of one row each have nothing to exchange.
   auto getRows = [](const GatheredKeys &ring) {
-    return shapeOf(ring.getKeys())[kRows];
+    return shapeOf(ring.getKeys())[nn::kRowDim];
   };
   auto isWanted = [&](const GatheredKeys &ring) {
     return getRows(ring) > 1 &&

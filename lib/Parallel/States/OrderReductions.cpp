@@ -10,8 +10,8 @@ namespace accel::parallel {
 #include "lib/Parallel/Passes.h.inc"
 
 /// The axes of `from` without those that `drop` names.
-static dist::AxesAttr without(dist::AxesAttr from,
-                              function_ref<bool(StringAttr)> drop) {
+static dist::AxesAttr dropAxes(dist::AxesAttr from,
+                               function_ref<bool(StringAttr)> drop) {
   SmallVector<StringAttr> kept;
   for (StringAttr axis : from.getNames())
     if (!drop(axis))
@@ -48,8 +48,9 @@ struct OrderReductionsPass
     };
     // The rest of the sum is one reduction, at the end of the step.
     bool perStep = stage == 1;
-    dist::AxesAttr rest = perStep ? without(from.getPartial(), isOfMicroBatches)
-                                  : without(from.getPartial(), isSplitOver);
+    dist::AxesAttr rest = perStep
+                              ? dropAxes(from.getPartial(), isOfMicroBatches)
+                              : dropAxes(from.getPartial(), isSplitOver);
     auto middle = dist::ShardingAttr::get(
         sum.getContext(), from.getMesh(),
         perStep ? from.getDims() : to.getDims(), rest, from.getReduction());

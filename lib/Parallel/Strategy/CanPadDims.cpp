@@ -4,15 +4,12 @@
 
 #include "ChooseDims.h"
 #include "DimPadder.h"
+#include "dialects/NN/TensorTypes.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::parallel;
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 std::optional<unsigned> DimPadder::findDim(Value value) {
   for (unsigned dim = 0, rank = typeOf(value).getRank(); dim < rank; ++dim)

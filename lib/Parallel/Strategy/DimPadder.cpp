@@ -6,16 +6,13 @@
 #include "ChooseDims.h"
 #include "dialects/NN/Casts.h"
 #include "dialects/NN/Entry.h"
+#include "dialects/NN/TensorTypes.h"
 #include "lib/Parallel/Models/ClassRows.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::parallel;
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 DimPadder::DimPadder(func::FuncOp entry, const StateDim &which)
     : entry(entry), size(which.size), paddedSize(which.padded), classes(entry) {

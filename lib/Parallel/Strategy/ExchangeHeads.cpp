@@ -2,6 +2,7 @@
 // positions of some heads, around each attention.
 
 #include "dialects/Dist/Dist.h"
+#include "dialects/NN/AttentionDims.h"
 #include "dialects/NN/Entry.h"
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
@@ -15,7 +16,6 @@ namespace accel::parallel {
 #include "lib/Parallel/Passes.h.inc"
 
 namespace {
-constexpr unsigned kHeads = 1, kRows = 2;
 
 /// One entry.
 class HeadExchanger {
@@ -53,11 +53,11 @@ private:
 template <typename AttentionLike>
 void HeadExchanger::exchange(AttentionLike op) {
   AxisLists rows = axesOf(op.getQuery());
-  if (!llvm::is_contained(rows[kRows], axis))
+  if (!llvm::is_contained(rows[nn::kRowDim], axis))
     return;
   // Of the key heads, which groups of the others share.
-  int64_t groups = op.getKey().getType().getDimSize(kHeads),
-          parts = countRanks(rows[kHeads]) * countRanks(axis);
+  int64_t groups = op.getKey().getType().getDimSize(nn::kHeadDim),
+          parts = countRanks(rows[nn::kHeadDim]) * countRanks(axis);
   if (groups % parts != 0) {
     if (isa<nn::AttentionOp>(op))
       op.emitRemark() << "keys and values are gathered: " << parts
@@ -66,17 +66,17 @@ void HeadExchanger::exchange(AttentionLike op) {
   }
   // Gradients of such keys would be parts of sums over the other axes, whole
   // over this one.
-  if (int64_t keys = op.getKey().getType().getDimSize(kRows),
-      ranks = countRanks(rows[kRows]);
-      keys % ranks != 0 && rows[kRows].size() > 1) {
+  if (int64_t keys = op.getKey().getType().getDimSize(nn::kRowDim),
+      ranks = countRanks(rows[nn::kRowDim]);
+      keys % ranks != 0 && rows[nn::kRowDim].size() > 1) {
     if (isa<nn::AttentionOp>(op))
       op.emitRemark() << "keys and values are gathered: " << ranks
                       << " ranks cannot share " << keys << " keys";
     return;
   }
   AxisLists heads = rows;
-  heads[kHeads].push_back(axis);
-  llvm::erase(heads[kRows], axis);
+  heads[nn::kHeadDim].push_back(axis);
+  llvm::erase(heads[nn::kRowDim], axis);
   OpBuilder builder(op);
   for (OpOperand &operand : op->getOpOperands()) {
     Value value = operand.get();
@@ -84,7 +84,7 @@ void HeadExchanger::exchange(AttentionLike op) {
       continue; // is cut as the scores are
     AxisLists dims = heads;
     if (value == op.getKey() || value == op.getValue())
-      dims[kRows].clear();
+      dims[nn::kRowDim].clear();
     dims.resize(cast<RankedTensorType>(value.getType()).getRank());
     // What the forward made is there already.
     if (auto made = value.getDefiningOp<dist::ConstraintOp>();
@@ -102,9 +102,9 @@ void HeadExchanger::exchange(AttentionLike op) {
     auto type = cast<RankedTensorType>(result.getType());
     dims.resize(type.getRank());
     // Gradients of keys that do not divide are whole, as the keys are.
-    if (type.getRank() > kRows &&
-        type.getDimSize(kRows) % countRanks(dims[kRows]) != 0)
-      dims[kRows].clear();
+    if (type.getRank() > nn::kRowDim &&
+        type.getDimSize(nn::kRowDim) % countRanks(dims[nn::kRowDim]) != 0)
+      dims[nn::kRowDim].clear();
     Value back = place(builder, result, dims);
     result.replaceAllUsesExcept(back, back.getDefiningOp());
   }

@@ -2,6 +2,7 @@
 // not.
 
 #include "dialects/Dist/Dist.h"
+#include "dialects/NN/AttentionDims.h"
 #include "dialects/NN/NN.h"
 #include "lib/Parallel/Passes.h"
 #include "llvm/ADT/MapVector.h"
@@ -13,20 +14,18 @@ namespace accel::parallel {
 #define GEN_PASS_DEF_MARKRINGSPASS
 #include "lib/Parallel/Passes.h.inc"
 
-static constexpr unsigned kRows = 2; ///< of a query; of a key, keys
-
 /// The axis that splits the dimension `kRows` of `parts` alone, if `whole` is
 /// the same with all of it; null if not.
 static StringAttr findGathered(Type parts, Type whole) {
   auto from = dist::ShardingAttr::of(parts), to = dist::ShardingAttr::of(whole);
-  if (from.getDims()[kRows].getNames().size() != 1 ||
-      !to.getDims()[kRows].empty())
+  if (from.getDims()[nn::kRowDim].getNames().size() != 1 ||
+      !to.getDims()[nn::kRowDim].empty())
     return {};
   for (auto [number, pair] :
        llvm::enumerate(llvm::zip_equal(from.getDims(), to.getDims())))
-    if (auto [a, b] = pair; number != kRows && a != b)
+    if (auto [a, b] = pair; number != nn::kRowDim && a != b)
       return {};
-  return from.getDims()[kRows].getNames().front();
+  return from.getDims()[nn::kRowDim].getNames().front();
 }
 
 /// The axis over which keys or values are gathered for attention.
@@ -104,7 +103,7 @@ static StringRef findObstacle(AttentionLike op) {
     return "keys and values are not gathered over one axis alone";
   // Copies of rows would be of other bits: each rank adds in another order.
   if (!dist::ShardingAttr::of(op.getQuery().getType())
-           .getDims()[kRows]
+           .getDims()[nn::kRowDim]
            .contains(axis))
     return "its rows are not split over the axis of its keys";
   if (hasLevels(op) &&
@@ -177,7 +176,7 @@ struct MarkRingsPass : impl::MarkRingsPassBase<MarkRingsPass> {
       llvm::TypeSwitch<Operation *>(op)
           .Case<nn::AttentionOp, nn::AttentionGradOp>([&](auto attention) {
             auto query = dist::ShardingAttr::of(attention.getQuery().getType());
-            if (!query.getDims()[kRows].empty())
+            if (!query.getDims()[nn::kRowDim].empty())
               obstacles[op] = findObstacle(attention);
           });
     });

@@ -6,6 +6,7 @@
 
 #include "dialects/Dist/LossChunks.h"
 #include "dialects/Interfaces/KernelSource.h"
+#include "dialects/NN/TensorTypes.h"
 #include "lib/Plan/Lower/GemmAccumulate.h"
 #include "lib/Plan/Lower/GemmBias.h"
 #include "lib/Plan/Lower/GemmWiden.h"
@@ -17,10 +18,6 @@
 using namespace mlir;
 using namespace accel;
 using namespace accel::plan;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 bool KernelGroups::isWrittenInPlace(Operation *op) const {
   if (op->getNumOperands() != 1)

@@ -2,6 +2,7 @@
 
 #include "EntryLowering.h"
 
+#include "lib/Plan/ComputeStream.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
@@ -27,7 +28,7 @@ BufferOp SharedProgram::getStateBuffer(FlatSymbolRefAttr state, Location loc,
   OpBuilder builder = OpBuilder::atBlockEnd(&loadBody.getBody().front());
   ReadOp::create(builder, loc, Source::state, state.getValue(), part,
                  Lowering::getView(Lowering::getWhole(buffer, type)),
-                 /*each_micro_batch=*/false, "compute");
+                 /*each_micro_batch=*/false, kComputeStream);
   return buffer;
 }
 
@@ -215,7 +216,7 @@ void EntryLowering::readInput(Location loc, StringAttr input,
   OpBuilder builder = OpBuilder::atBlockEnd(&body.getBody().front());
   if (!shared.target.getFileSpace()) {
     ReadOp::create(builder, loc, Source::input, input, part, target,
-                   /*each_micro_batch=*/false, "compute");
+                   /*each_micro_batch=*/false, kComputeStream);
     return;
   }
   auto [staged, isNew] = read.try_emplace(input);
@@ -223,8 +224,9 @@ void EntryLowering::readInput(Location loc, StringAttr input,
   if (isNew)
     staged->second = createStaged(loc, (input.getValue() + ".read").str(),
                                   Role::input, type, ofEach);
-  auto copy = CopyOp::create(
-      builder, loc, Lowering::getView(staged->second.own), target, "compute");
+  auto copy =
+      CopyOp::create(builder, loc, Lowering::getView(staged->second.own),
+                     target, kComputeStream);
   copy->setAttr(kInsertedByAttr, builder.getStringAttr("local-lower-to-plan"));
   if (!isNew)
     return;
@@ -232,7 +234,7 @@ void EntryLowering::readInput(Location loc, StringAttr input,
     reads = createBody("read_inputs");
   OpBuilder atStart = OpBuilder::atBlockEnd(&reads.getBody().front());
   ReadOp::create(atStart, loc, Source::input, input, part,
-                 Lowering::getView(staged->second.all), ofEach, "compute");
+                 Lowering::getView(staged->second.all), ofEach, kComputeStream);
 }
 
 int64_t EntryLowering::countMicroBatches() {
@@ -280,7 +282,7 @@ LogicalResult EntryLowering::writeOutputs(func::FuncOp task,
           loc, (place.buffer.getSymName() + ".written").str(), Role::output,
           cast<RankedTensorType>(value.getType()), ofEach);
       auto copy = CopyOp::create(shared.commands, loc, Lowering::getView(place),
-                                 Lowering::getView(staged.own), "compute");
+                                 Lowering::getView(staged.own), kComputeStream);
       copy->setAttr(kInsertedByAttr,
                     shared.commands.getStringAttr("local-lower-to-plan"));
       place = staged.all;
@@ -295,7 +297,7 @@ LogicalResult EntryLowering::writeOutputs(func::FuncOp task,
     WriteOp::create(builder, loc, Source::output, output.getValue(),
                     getPart(cast<RankedTensorType>(value.getType()),
                             task.getResultAttr(number, dist::kLayoutAttr)),
-                    Lowering::getView(place), ofEach, "compute");
+                    Lowering::getView(place), ofEach, kComputeStream);
   }
   return success();
 }
@@ -370,10 +372,11 @@ LogicalResult EntryLowering::lowerResults(func::FuncOp task,
     if (!place.buffer) {
       matchPattern(value, m_Constant(&splat));
       FillOp::create(shared.commands, value.getLoc(),
-                     splat.getSplatValue<TypedAttr>(), target, "compute");
+                     splat.getSplatValue<TypedAttr>(), target, kComputeStream);
     } else if (place.buffer != buffer) {
-      auto copy = CopyOp::create(shared.commands, value.getLoc(),
-                                 Lowering::getView(place), target, "compute");
+      auto copy =
+          CopyOp::create(shared.commands, value.getLoc(),
+                         Lowering::getView(place), target, kComputeStream);
       copy->setAttr(kInsertedByAttr,
                     shared.commands.getStringAttr("local-lower-to-plan"));
     }

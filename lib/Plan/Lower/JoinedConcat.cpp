@@ -2,14 +2,11 @@
 // it says about their place along.
 
 #include "JoinedConcat.h"
+#include "dialects/NN/TensorTypes.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::plan;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 /// Turns `view`, where the result of `op` lies, into where its operand does.
 static LogicalResult undo(Operation *op, StridedView &view) {

@@ -5,6 +5,7 @@
 #include "Lowering.h"
 #include "Views.h"
 #include "dialects/Interfaces/Cost.h"
+#include "lib/Plan/ComputeStream.h"
 #include "lib/Plan/Rows.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -135,7 +136,7 @@ LogicalResult Lowering::lowerMatmul(nn::MatmulOp op) {
   auto gemm = GemmOp::create(
       commands, loc, getView(a), getView(b), getView(c), bias,
       /*packed=*/nullptr, /*scratch=*/nullptr,
-      /*accumulate=*/accumulated.has_value(), /*form=*/nullptr, "compute");
+      /*accumulate=*/accumulated.has_value(), /*form=*/nullptr, kComputeStream);
   return gemm.verify();
 }
 
@@ -157,7 +158,7 @@ LogicalResult Lowering::lowerGroupedMatmul(nn::GroupedMatmulOp op) {
   auto gemm = GroupedGemmOp::create(
       commands, loc, rows, getView(matrices), groups,
       getView(createResult(op.getResult(), loc)), /*order=*/nullptr,
-      /*scratch=*/nullptr, /*form=*/nullptr, "compute");
+      /*scratch=*/nullptr, /*form=*/nullptr, kComputeStream);
   return gemm.verify();
 }
 
@@ -170,7 +171,7 @@ LogicalResult Lowering::lowerDealRows(nn::DealRowsOp op) {
     results.push_back(getView(createResult(result, loc)));
   auto deal = DealRowsOp::create(commands, loc, groups, rank, results[0],
                                  results[1], results[2], op.getNumGroups(),
-                                 op.getRanks(), "compute");
+                                 op.getRanks(), kComputeStream);
   return deal.verify();
 }
 
@@ -181,7 +182,8 @@ LogicalResult Lowering::lowerGroupedMatmulGrad(nn::GroupedMatmulGradOp op) {
   auto grad = GroupedGemmGradOp::create(
       commands, loc, lhs, rhs, groups,
       getView(createResult(op.getResult(), loc)), /*order=*/nullptr,
-      /*scratch=*/nullptr, /*accumulate=*/false, /*form=*/nullptr, "compute");
+      /*scratch=*/nullptr, /*accumulate=*/false, /*form=*/nullptr,
+      kComputeStream);
   return grad.verify();
 }
 
@@ -212,7 +214,7 @@ LogicalResult Lowering::lowerAttention(nn::AttentionOp op) {
                       op.getCausal(), op.getZeroMaskedRows(), op.getRowOffset(),
                       op.getColumnOffset(), op.getRowStepsAttr(),
                       op.getColumnStepsAttr(), op.getTurn(), op.getStride(),
-                      /*form=*/nullptr, "compute");
+                      /*form=*/nullptr, kComputeStream);
   return success();
 }
 
@@ -235,7 +237,7 @@ LogicalResult Lowering::lowerAttentionGrad(nn::AttentionGradOp op) {
       /*scratch=*/nullptr, op.getScale(), op.getCausal(),
       op.getZeroMaskedRows(), op.getRowOffset(), op.getColumnOffset(),
       op.getRowStepsAttr(), op.getColumnStepsAttr(), op.getTurn(),
-      op.getStride(), /*form=*/nullptr, "compute");
+      op.getStride(), /*form=*/nullptr, kComputeStream);
   return success();
 }
 
@@ -261,6 +263,6 @@ LogicalResult Lowering::lowerCall(func::CallOp op) {
   KernelOp::create(
       commands, op.getLoc(), op.getCallee(), commands.getArrayAttr(inputs),
       commands.getArrayAttr(outputs), /*scratch=*/nullptr, rows.getInt(), grid,
-      /*form=*/nullptr, "compute");
+      /*form=*/nullptr, kComputeStream);
   return success();
 }

@@ -15,10 +15,8 @@ using namespace accel::plan;
 namespace {
 using Tasks = llvm::DenseMap<StringAttr, dist::TaskAttr>;
 
-using Run = ScheduledRun;
-
-struct Stage {
-  std::vector<Run> runs;
+struct StageRuns {
+  std::vector<ScheduledRun> runs;
   size_t next = 0;
   int64_t freeAt = 0; ///< The end of the run that has begun last.
   bool hasEnded() const { return next == runs.size(); }
@@ -43,9 +41,9 @@ public:
 private:
   enum class Obstacle { None, Message, Other };
 
-  bool begin(Stage &stage);
-  Obstacle findObstacle(const Stage &stage) const;
-  bool isBlocked(const Channel &channel, const Run &run) const;
+  bool begin(StageRuns &stage);
+  Obstacle findObstacle(const StageRuns &stage) const;
+  bool isBlocked(const Channel &channel, const ScheduledRun &run) const;
   bool pass();
   bool moveOn();
   int64_t countPosted(const Channel &channel) const;
@@ -56,7 +54,7 @@ private:
 
   dist::ScheduleOp schedule;
   const Tasks &tasks;
-  std::vector<Stage> stages;
+  std::vector<StageRuns> stages;
   llvm::DenseMap<StringAttr, size_t> stageOf;
   llvm::DenseMap<StringAttr, int64_t> count, ended; // runs of each task
   llvm::DenseMap<StringAttr, SmallVector<StringAttr>> sources;
@@ -73,7 +71,7 @@ Simulation::Simulation(dist::ScheduleOp schedule, const Tasks &tasks)
     : schedule(schedule), tasks(tasks) {
   for (auto op : schedule.getOps<dist::StageOp>()) {
     stages.push_back({listRuns(op)});
-    for (const Run &run : stages.back().runs) {
+    for (const ScheduledRun &run : stages.back().runs) {
       stageOf[run.task] = stages.size() - 1;
       ++count[run.task];
     }
@@ -85,7 +83,7 @@ Simulation::Simulation(dist::ScheduleOp schedule, const Tasks &tasks)
 
 /// How many receives of a channel the reader's stage has posted.
 int64_t Simulation::countPosted(const Channel &channel) const {
-  const Stage &stage = stages[channel.receiver];
+  const StageRuns &stage = stages[channel.receiver];
   bool isNext = !stage.hasEnded() && stage.freeAt <= now &&
                 stage.runs[stage.next].task == channel.target;
   int64_t reached = channel.read + isNext; // runs of the reader
@@ -95,13 +93,14 @@ int64_t Simulation::countPosted(const Channel &channel) const {
 }
 
 /// Whether a run would make a value more than are kept for sending.
-bool Simulation::isBlocked(const Channel &channel, const Run &run) const {
+bool Simulation::isBlocked(const Channel &channel,
+                           const ScheduledRun &run) const {
   return channel.sent <= run.microBatch - kKeptForSending;
 }
 
 /// What a stage that is free waits for, if it has anything to do.
-Simulation::Obstacle Simulation::findObstacle(const Stage &stage) const {
-  const Run &run = stage.runs[stage.next];
+Simulation::Obstacle Simulation::findObstacle(const StageRuns &stage) const {
+  const ScheduledRun &run = stage.runs[stage.next];
   for (const Channel *channel : readFrom.lookup(run.task))
     if (channel->sent <= run.microBatch)
       return Obstacle::Other;
@@ -116,7 +115,7 @@ Simulation::Obstacle Simulation::findObstacle(const Stage &stage) const {
   return isKept ? Obstacle::Message : Obstacle::None;
 }
 
-bool Simulation::begin(Stage &stage) {
+bool Simulation::begin(StageRuns &stage) {
   if (stage.hasEnded() || stage.freeAt > now ||
       findObstacle(stage) != Obstacle::None)
     return false;
@@ -179,11 +178,11 @@ bool Simulation::postEarlier(Channel &channel) {
 /// on. More than two ahead are not worth what they keep.
 bool Simulation::postForSpeed() {
   bool changed = false;
-  for (const Stage &stage : stages) {
+  for (const StageRuns &stage : stages) {
     if (stage.hasEnded() || stage.freeAt > now ||
         findObstacle(stage) != Obstacle::Message)
       continue;
-    const Run &run = stage.runs[stage.next];
+    const ScheduledRun &run = stage.runs[stage.next];
     for (Channel *channel : givenTo.lookup(run.task))
       if (isBlocked(*channel, run) &&
           (channel->posting->ahead < 2 || isPostedLate(*channel)))
@@ -208,15 +207,15 @@ LogicalResult Simulation::run(Postings &postings) {
   }
   while (true) {
     bool moved = false;
-    for (Stage &stage : stages)
+    for (StageRuns &stage : stages)
       moved |= begin(stage);
     if (pass() || moved || postForSpeed() || moveOn())
       continue;
-    if (llvm::all_of(stages, [](Stage &stage) { return stage.hasEnded(); }))
+    if (llvm::all_of(stages, [](StageRuns &stage) { return stage.hasEnded(); }))
       return success();
     if (postForAnyEnd())
       continue;
-    for (Stage &stage : stages)
+    for (StageRuns &stage : stages)
       if (!stage.hasEnded())
         return schedule.emitOpError()
                << "never ends: @" << stage.runs[stage.next].task.getValue()

@@ -3,16 +3,13 @@
 #include "Views.h"
 
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::plan;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 std::optional<SmallVector<int64_t>> accel::plan::getPermutation(Operation *op) {
   if (!isView(op))

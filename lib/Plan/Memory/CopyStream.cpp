@@ -3,11 +3,11 @@
 
 #include "CopyStream.h"
 
+#include "lib/Plan/ComputeStream.h"
+
 using namespace mlir;
 using namespace accel;
 using namespace accel::plan;
-
-static constexpr StringLiteral kComputeStream = "compute";
 
 size_t CopyStream::add(Transfer transfer) {
   transfers.push_back(std::move(transfer));

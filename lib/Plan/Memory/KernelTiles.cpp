@@ -4,6 +4,7 @@
 #include "KernelTiles.h"
 
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 #include "dialects/Plan/Storage.h"
 
 #include <numeric>
@@ -14,10 +15,6 @@ using namespace accel::plan;
 
 /// Where no dimension says it: the longest row of a tile.
 static constexpr int64_t kLongestRow = 1024;
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 static std::string quote(Operation *op) {
   return "'" + op->getName().getStringRef().str() + "'";

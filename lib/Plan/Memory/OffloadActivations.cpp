@@ -9,6 +9,7 @@
 #include "dialects/Plan/Offloaded.h"
 #include "lib/Cost/Decision.h"
 #include "lib/Cost/OffloadDecisions.h"
+#include "lib/Plan/ComputeStream.h"
 #include "lib/Plan/Passes.h"
 #include "mlir/IR/AttrTypeSubElements.h"
 #include "llvm/ADT/MapVector.h"
@@ -23,8 +24,6 @@ namespace accel::plan {
 
 static constexpr StringLiteral kStream = "activations";
 static constexpr StringLiteral kPass = "plan-offload-activations";
-static constexpr StringLiteral kComputeStream = "compute";
-
 /// Values that are smaller than this part of the largest stay: each copy is a
 /// command of its own.
 static constexpr int64_t kSmallPart = 100;
@@ -47,9 +46,9 @@ struct Fetch {
 };
 
 /// One program.
-class Offload {
+class ActivationOffload {
 public:
-  Offload(ProgramOp program, Space space)
+  ActivationOffload(ProgramOp program, Space space)
       : program(program), space(space), buffers(program) {
     for (auto entry : program.getOps<EntryOp>())
       calls.emplace_back(entry);
@@ -131,14 +130,14 @@ struct OffloadActivationsPass
       return signalPassFailure();
     }
     for (auto program : getOperation().getOps<ProgramOp>())
-      Offload(program, *parsed).run();
+      ActivationOffload(program, *parsed).run();
   }
 };
 } // namespace
 
 /// Whether messages that have begun and not ended keep as many copies of a
 /// value as the backward does.
-bool Offload::keepsAsMany(const KeptValue &value) const {
+bool ActivationOffload::keepsAsMany(const KeptValue &value) const {
   return value.otherUses.size() > 1 &&
          llvm::all_of(calls, [&](const InFlight &call) {
            return call.countCopies(value.otherUses) >=
@@ -146,7 +145,7 @@ bool Offload::keepsAsMany(const KeptValue &value) const {
          });
 }
 
-void Offload::findPlaces() {
+void ActivationOffload::findPlaces() {
   struct Reader {
     Operation *op;
     int64_t bytes;
@@ -173,7 +172,7 @@ void Offload::findPlaces() {
 
 /// Whether a value would not be away for as long as it is under way, counting
 /// from one body to the other as if nothing came between them.
-bool Offload::stays(const KeptValue &value) const {
+bool ActivationOffload::stays(const KeptValue &value) const {
   const CopyPlaces &behind = getPlaces(value.maker);
   double away = behind.getAway(value.maker);
   return away < 0 || llvm::any_of(value.readers, [&](Operation *reader) {
@@ -184,8 +183,8 @@ bool Offload::stays(const KeptValue &value) const {
          });
 }
 
-BufferOp Offload::createBuffer(const KeptValue &value, StringRef suffix,
-                               Space space) {
+BufferOp ActivationOffload::createBuffer(const KeptValue &value,
+                                         StringRef suffix, Space space) {
   OpBuilder builder(program.getContext());
   BufferOp like = value.buffer;
   auto buffer = BufferOp::create(
@@ -198,7 +197,7 @@ BufferOp Offload::createBuffer(const KeptValue &value, StringRef suffix,
 }
 
 /// Values come in the order of the bodies and of their makers.
-void Offload::takeAway() {
+void ActivationOffload::takeAway() {
   for (size_t next = 0; next < kept.size();) {
     BodyOp body = kept[next].forward;
     CopyStream copies(body, kStream, kPass);
@@ -233,7 +232,7 @@ void Offload::takeAway() {
 }
 
 /// Has a body of the backward read what it fetches.
-void Offload::bringBack(BodyOp body, const Names &names) {
+void ActivationOffload::bringBack(BodyOp body, const Names &names) {
   AttrTypeReplacer replacer;
   replacer.addReplacement([&](ViewAttr view) -> std::optional<Attribute> {
     auto name = names.find(view.getBuffer());
@@ -270,7 +269,7 @@ void Offload::bringBack(BodyOp body, const Names &names) {
 }
 
 /// Bodies that wait for copies say so.
-void Offload::tell() {
+void ActivationOffload::tell() {
   auto module = program->getParentOfType<ModuleOp>();
   int64_t bytes = 0;
   for (const KeptValue &value : kept)

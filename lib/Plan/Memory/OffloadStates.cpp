@@ -22,7 +22,7 @@ namespace accel::plan {
 
 namespace {
 /// What a command of a body does with an offloaded state, or a tile of one.
-struct Touch {
+struct StateTouch {
   bool reads = false, writes = false;
   bool fills = false; ///< writes all of it before it reads any
 };
@@ -32,7 +32,7 @@ struct Touch {
 /// tile of one, is named by its view where it lies.
 struct User : CopyStream::User {
   SmallVector<CommandOpInterface, 1> commands;
-  llvm::MapVector<ViewAttr, Touch> states;
+  llvm::MapVector<ViewAttr, StateTouch> states;
 };
 
 /// A state, or a tile of one, from when it is fetched until it makes room.
@@ -63,11 +63,11 @@ struct Origin {
 using Origins = llvm::DenseMap<BufferOp, Origin>;
 
 /// One body.
-class Offload {
+class StateOffload {
 public:
   /// `most` states are staged at once; 0: those of two commands.
-  Offload(BodyOp body, BufferTable &buffers, const Origins &origins,
-          size_t most)
+  StateOffload(BodyOp body, BufferTable &buffers, const Origins &origins,
+               size_t most)
       : body(body), buffers(buffers), origins(origins), most(most),
         copies(body, "offload", "plan-offload-states") {}
 
@@ -91,7 +91,7 @@ private:
   void serveMoved(size_t number);
   void makeRoom(size_t number);
   void leaveOverlapping(ViewAttr state);
-  void fetch(ViewAttr state, Touch touch);
+  void fetch(ViewAttr state, StateTouch touch);
   void leave(size_t which, bool isLast = false);
   size_t findOldest() const;
   std::optional<size_t> findVictim(size_t number) const;
@@ -128,13 +128,13 @@ private:
 
 /// What copies all of something else to all of a state goes straight to the
 /// host.
-bool Offload::isMoved(Operation *op) const {
+bool StateOffload::isMoved(Operation *op) const {
   auto copy = dyn_cast<CopyOp>(op);
   return copy && findState(copy.getTarget()) && !findState(copy.getSource()) &&
          isWhole(copy.getTarget()) && copy.getSource().isContiguous();
 }
 
-void Offload::findUsers() {
+void StateOffload::findUsers() {
   body.walk([&](CommandOpInterface command) {
     // What a state begins with is read to where it lies.
     if (isa<ReadOp>(command.getOperation()))
@@ -153,7 +153,7 @@ void Offload::findUsers() {
       if (user.commands.empty() || user.commands.back() != command)
         user.commands.push_back(command);
       bool isTile = isStagedAlone(command, view);
-      Touch &touch = user.states[isTile ? view : getWhole(state, view)];
+      StateTouch &touch = user.states[isTile ? view : getWhole(state, view)];
       touch.reads |= access != Access::Write;
       touch.writes |= access != Access::Read;
       touch.fills |= access == Access::Write && (isTile || isWhole(view));
@@ -167,13 +167,13 @@ void Offload::findUsers() {
 
 /// The number of the first user behind one that needs a state; as many as there
 /// are users where none does.
-size_t Offload::findNextUse(ViewAttr state, size_t number) const {
+size_t StateOffload::findNextUse(ViewAttr state, size_t number) const {
   ArrayRef<size_t> all = uses.find(state)->second;
   auto next = llvm::upper_bound(all, number);
   return next == all.end() ? users.size() : *next;
 }
 
-size_t Offload::findOldest() const {
+size_t StateOffload::findOldest() const {
   return llvm::min_element(staying,
                            [](const Stay &lhs, const Stay &rhs) {
                              return lhs.getLastUse() < rhs.getLastUse();
@@ -183,7 +183,7 @@ size_t Offload::findOldest() const {
 
 /// What makes room for what a user needs: the state that is needed again last,
 /// of several the one that is done with first.
-std::optional<size_t> Offload::findVictim(size_t number) const {
+std::optional<size_t> StateOffload::findVictim(size_t number) const {
   std::optional<size_t> victim;
   auto rank = [&](size_t which) {
     const Stay &stay = staying[which];
@@ -198,7 +198,7 @@ std::optional<size_t> Offload::findVictim(size_t number) const {
 }
 
 /// All of a buffer, in elements of the first view that was asked with.
-ViewAttr Offload::getWhole(BufferOp buffer, ViewAttr like) {
+ViewAttr StateOffload::getWhole(BufferOp buffer, ViewAttr like) {
   ViewAttr &whole = wholes[buffer];
   if (whole)
     return whole;
@@ -214,7 +214,7 @@ ViewAttr Offload::getWhole(BufferOp buffer, ViewAttr like) {
 
 /// What `op` has of `from` it has of what is staged instead. Of a buffer it
 /// names either a tile or anything within all of it.
-void Offload::rename(Operation *op, ViewAttr from, ViewAttr to) {
+void StateOffload::rename(Operation *op, ViewAttr from, ViewAttr to) {
   bool isTile = isStagedAlone(op, from);
   AttrTypeReplacer replacer;
   replacer.addReplacement([&](ViewAttr view) -> std::optional<Attribute> {
@@ -230,7 +230,7 @@ void Offload::rename(Operation *op, ViewAttr from, ViewAttr to) {
 }
 
 /// Bytes for a state, or for a tile of one alone.
-ViewAttr Offload::createStaged(ViewAttr state) {
+ViewAttr StateOffload::createStaged(ViewAttr state) {
   BufferOp buffer = buffers.lookup(state);
   OpBuilder builder(buffer->getContext());
   auto [space, loc] = origins.find(buffer)->second;
@@ -249,7 +249,7 @@ ViewAttr Offload::createStaged(ViewAttr state) {
 /// Whether what needs states is on a stream that waits for other bodies: a
 /// message, which goes when its value is there, whatever the computation has
 /// come to meanwhile. Nothing here may wait for that.
-bool Offload::isAside() {
+bool StateOffload::isAside() {
   return llvm::any_of(body.getOps<WaitOp>(), [&](WaitOp wait) {
     return wait.getBodyAttr() && wait.getStream() != "compute" &&
            llvm::any_of(users, [&](const User &user) {
@@ -259,7 +259,7 @@ bool Offload::isAside() {
 }
 
 /// Copies on the stream of each user itself, in front of it and behind it.
-void Offload::stageAside() {
+void StateOffload::stageAside() {
   for (User &user : users)
     for (auto &[state, touch] : user.states) {
       ViewAttr host = state, device = createStaged(state);
@@ -279,7 +279,7 @@ void Offload::stageAside() {
     }
 }
 
-void Offload::fetch(ViewAttr state, Touch touch) {
+void StateOffload::fetch(ViewAttr state, StateTouch touch) {
   Stay stay{state, createStaged(state), buffers.lookup(state).getLoc()};
   if (touch.reads || !touch.fills)
     copies.add({{}, stay.state, stay.staged, {}, stay.loc});
@@ -290,7 +290,7 @@ void Offload::fetch(ViewAttr state, Touch touch) {
 
 /// A command that needs more at once than there is room for has them all.
 /// Without a bound the command before, which may be under way, has its own.
-void Offload::makeRoom(size_t number) {
+void StateOffload::makeRoom(size_t number) {
   if (most == 0) {
     for (size_t which = 0; which < staying.size();)
       if (!users[number].states.contains(staying[which].state) &&
@@ -310,7 +310,7 @@ void Offload::makeRoom(size_t number) {
 
 /// Bytes that are staged in one place are staged nowhere else: all of a state,
 /// and tiles of it, do not know of each other.
-void Offload::leaveOverlapping(ViewAttr state) {
+void StateOffload::leaveOverlapping(ViewAttr state) {
   auto overlaps = [&](ViewAttr other) {
     int64_t begin = state.getOffset(), end = begin + state.getSpanBytes();
     // Along the same axes both are the same rank's.
@@ -328,7 +328,7 @@ void Offload::leaveOverlapping(ViewAttr state) {
 
 /// Puts back what has been written, when all that touch it are done. What
 /// comes in its place waits for that, too; behind the last nothing comes.
-void Offload::leave(size_t which, bool isLast) {
+void StateOffload::leave(size_t which, bool isLast) {
   Stay stay = std::move(staying[which]);
   staying.erase(staying.begin() + which);
   if (isLast && !stay.isWritten)
@@ -343,7 +343,7 @@ void Offload::leave(size_t which, bool isLast) {
   copies.add(std::move(transfer));
 }
 
-void Offload::serveMoved(size_t number) {
+void StateOffload::serveMoved(size_t number) {
   User &user = users[number];
   FlatSymbolRefAttr state = user.states.begin()->first.getBuffer();
   // What is there is read no more. The stream has to wait for the copy, and so
@@ -361,7 +361,7 @@ void Offload::serveMoved(size_t number) {
   copies.add({{user}, {}, {}, cast<CopyOp>(user.op), user.op->getLoc()});
 }
 
-void Offload::serve(size_t number) {
+void StateOffload::serve(size_t number) {
   User &user = users[number];
   if (isMoved(user.op))
     return serveMoved(number);
@@ -419,7 +419,7 @@ struct OffloadStatesPass : impl::OffloadStatesPassBase<OffloadStatesPass> {
     if (origins.empty())
       return;
     for (auto body : program.getOps<BodyOp>())
-      Offload(body, buffers, origins, size_t(bufferCount)).run();
+      StateOffload(body, buffers, origins, size_t(bufferCount)).run();
   }
 };
 } // namespace

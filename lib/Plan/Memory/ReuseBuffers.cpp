@@ -5,6 +5,7 @@
 
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
+#include "lib/Plan/ComputeStream.h"
 #include "lib/Plan/Passes.h"
 #include "lib/Plan/Rows.h"
 #include "mlir/IR/AttrTypeSubElements.h"
@@ -161,8 +162,6 @@ struct ReuseBuffersPass : impl::ReuseBuffersPassBase<ReuseBuffersPass> {
 //===----------------------------------------------------------------------===//
 // States
 //===----------------------------------------------------------------------===//
-
-static constexpr StringLiteral kComputeStream = "compute";
 
 /// Whether a command of the same body that comes first has ended when the
 /// other begins: a collective may go on beside kernels until these wait.

@@ -5,15 +5,12 @@
 
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 #include "lib/Plan/Rows.h"
 
 using namespace mlir;
 using namespace accel;
 using accel::plan::countRowDims;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 /// Whether dimension `dim` and those after it lie within rows of `shape`.
 static bool startsWithinRow(ArrayRef<int64_t> shape, int64_t dim,

@@ -65,7 +65,7 @@ static Value emitCombine(ImplicitLocOpBuilder &b, Combine kind, Value x,
 
 /// Sums of at most so many elements that lie apart are written out: a loop over
 /// them would be the innermost one, across memory.
-static constexpr int64_t kWrittenOut = 8;
+static constexpr int64_t kMostWrittenOut = 8;
 
 /// The indices of `shape` in row-major order, as constants.
 static SmallVector<Values> listIndices(RowEmitter &e, ArrayRef<int64_t> shape) {
@@ -90,7 +90,7 @@ Value RowEmitter::reduce(Combine kind, Type type, ArrayRef<int64_t> shape,
     Value x = term(index);
     return {emitCombine(b, kind, carried[0], x)};
   };
-  if (areNeighbours || ShapedType::getNumElements(shape) > kWrittenOut)
+  if (areNeighbours || ShapedType::getNumElements(shape) > kMostWrittenOut)
     return loops(shape, neutral, combine)[0];
   Values sum{neutral};
   for (const Values &index : listIndices(*this, shape))

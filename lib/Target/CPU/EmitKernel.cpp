@@ -8,6 +8,7 @@
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/Interfaces/KernelSource.h"
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 #include "lib/Plan/Rows.h"
 #include "lib/Target/Element/Scatter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -18,10 +19,6 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::cpu;
 using Values = RowEmitter::Values;
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 static int64_t getRows(func::FuncOp kernel) {
   return kernel->getAttrOfType<IntegerAttr>(plan::kRowsAttr).getInt();

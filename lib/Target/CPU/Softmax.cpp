@@ -16,7 +16,7 @@ using Values = RowEmitter::Values;
 
 /// What both commands say alike.
 template <class AttentionLike>
-static SoftmaxDesc describe(AttentionLike attention) {
+static SoftmaxDesc describeSoftmax(AttentionLike attention) {
   SoftmaxDesc desc;
   desc.type = attention.getQuery().getElement();
   desc.scale = attention.getScale().convertToDouble();
@@ -38,13 +38,13 @@ static SoftmaxDesc describe(AttentionLike attention) {
 SoftmaxDesc cpu::getSoftmax(Operation *attention) {
   SoftmaxDesc desc;
   if (auto grad = dyn_cast<plan::AttentionGradOp>(attention)) {
-    desc = describe(grad);
+    desc = describeSoftmax(grad);
     desc.gradient = true;
     desc.logSumExp = grad.getLogSumExpGradient().has_value();
     desc.width = grad.getOutput().getShape()[3];
   } else {
     auto forward = cast<plan::AttentionOp>(attention);
-    desc = describe(forward);
+    desc = describeSoftmax(forward);
     desc.logSumExp = forward.getLogSumExp().has_value();
   }
   std::string text;

@@ -131,8 +131,8 @@ Status getRowStrides(const View &view, const AttentionDesc &desc,
 /// What both commands say alike; `output` has the result's shape, and
 /// `logSumExp` may be null.
 template <class AnyCommand>
-Status describe(const AnyCommand &command, const View &output,
-                const View *logSumExp, AttentionDesc &desc) {
+Status describeAttention(const AnyCommand &command, const View &output,
+                         const View *logSumExp, AttentionDesc &desc) {
   ACCEL_RT_RETURN_IF_ERROR(getType(command.query.dtype, desc.type));
   ACCEL_RT_RETURN_IF_ERROR(getStrides(command.query, desc.query));
   ACCEL_RT_RETURN_IF_ERROR(getStrides(command.key, desc.key));
@@ -173,9 +173,9 @@ Status prepareAttention(const AttentionCommand &command, ThreadPool &pool,
                         const KernelLibrary &kernels,
                         std::unique_ptr<Task> &task) {
   AttentionDesc desc;
-  ACCEL_RT_RETURN_IF_ERROR(
-      describe(command, command.output,
-               command.logSumExp ? &*command.logSumExp : nullptr, desc));
+  ACCEL_RT_RETURN_IF_ERROR(describeAttention(
+      command, command.output,
+      command.logSumExp ? &*command.logSumExp : nullptr, desc));
   KernelFunction softmax = nullptr;
   ACCEL_RT_RETURN_IF_ERROR(kernels.find(command.kernel, softmax));
   AttentionForm form{getInteger(command.form, "block_queries", 0)};
@@ -195,8 +195,8 @@ Status prepareAttentionGrad(const AttentionGradCommand &command,
                             ThreadPool &pool, const KernelLibrary &kernels,
                             std::unique_ptr<Task> &task) {
   AttentionGradDesc desc;
-  ACCEL_RT_RETURN_IF_ERROR(
-      describe(command, command.gradient, &command.logSumExp, desc.forward));
+  ACCEL_RT_RETURN_IF_ERROR(describeAttention(command, command.gradient,
+                                             &command.logSumExp, desc.forward));
   if (command.logSumExpGradient)
     ACCEL_RT_RETURN_IF_ERROR(getRowStrides(
         *command.logSumExpGradient, desc.forward, desc.logSumExpGradient));

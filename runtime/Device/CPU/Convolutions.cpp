@@ -41,7 +41,7 @@ private:
 };
 
 /// The description of the command. Errors: shapes that do not agree.
-Status describe(const ConvCommand &command, ConvolutionDesc &desc) {
+Status describeConvolution(const ConvCommand &command, ConvolutionDesc &desc) {
   const View *x = &command.a, *w = &command.b, *y = &command.c;
   if (command.convolution == "forward") {
     desc.kind = ConvolutionKind::Forward;
@@ -96,7 +96,7 @@ Status describe(const ConvCommand &command, ConvolutionDesc &desc) {
 Status prepareConv(const ConvCommand &command, ThreadPool &pool,
                    std::unique_ptr<Task> &task) {
   ConvolutionDesc desc;
-  ACCEL_RT_RETURN_IF_ERROR(describe(command, desc));
+  ACCEL_RT_RETURN_IF_ERROR(describeConvolution(command, desc));
   ConvolutionForm form = getDefaultForm(desc);
   form.columns = getInteger(command.form, "columns", form.columns);
   form.channels = getInteger(command.form, "channels", form.channels);

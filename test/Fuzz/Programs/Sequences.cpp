@@ -98,7 +98,7 @@ static Value makePairs(Model &m, Value x) {
 }
 
 /// A convolution, causal or not: shifted sums.
-static Value makeConvolution(Model &m, Value x) {
+static Value makeTaps(Model &m, Value x) {
   GraphBuilder &b = m.b;
   int64_t taps = m.random.between(2, 3);
   int64_t low = m.random.chance(70) ? taps - 1 : taps / 2;
@@ -225,7 +225,7 @@ void fuzz::addSequences(SmallVectorImpl<Layer> &layers) {
                  {"prompted", 4, false, makePrompted},
                  {"chunks", 3, false, makeChunks},
                  {"pairs", 3, false, makePairs},
-                 {"convolution", 3, false, makeConvolution},
+                 {"convolution", 3, false, makeTaps},
                  {"cumulated", 2, false, makeCumulated},
                  {"together", 5, false, makeTogether},
                  {"first", 2, false, makeFirst},

@@ -59,7 +59,7 @@ func.func @main(%ids: tensor<16xi64> {nn.input = "ids"}, %t: tensor<16x16xf32> {
 
 /// A tied embedding and a layer whose rows are counted position by position, a
 /// penalty on a transposed weight; sizes that two ranks cannot split.
-static constexpr const char *kUneven = R"(
+static constexpr const char *kUnevenStep = R"(
 module attributes {accel.phase = "nn"} {
 nn.state @table : tensor<7x5xf32> = #init_table
 nn.state @w1 : tensor<5x5xf32> = #init_w1
@@ -93,7 +93,7 @@ func.func @main(%ids: tensor<8x3xi64> {nn.input = "ids"}, %t: tensor<8x3x7xf32> 
 
 /// A step as `train` leaves it: a tied table whose rows ranks do not divide,
 /// and one whose rows they do; squares of both gradients.
-static constexpr const char *kRows = R"(
+static constexpr const char *kRowsStep = R"(
 module attributes {accel.phase = "train"} {
 nn.state @table : tensor<401x32xf64> = #init_table
 nn.state @types : tensor<400x32xf64> = #init_types
@@ -179,7 +179,7 @@ func.func @main(%ids: tensor<8x4xi64> {nn.input = "ids"}, %labels: tensor<8x4xi6
 )";
 
 /// Attention of four query heads and two key heads, which ranks share.
-static constexpr const char *kGrouped = R"(
+static constexpr const char *kGroupedStep = R"(
 module attributes {accel.phase = "nn"} {
 nn.state @wq : tensor<8x8xf32> = #init_wq
 nn.state @wk : tensor<8x4xf32> = #init_wk
@@ -281,7 +281,8 @@ MutantsTest::MutantsTest() {
 
 OwningOpRef<ModuleOp> MutantsTest::parse(const Setting &setting) {
   std::mt19937 random(7);
-  const char *programs[] = {kProgram, kUneven, kRows, kDecoder, kGrouped};
+  const char *programs[] = {kProgram, kUnevenStep, kRowsStep, kDecoder,
+                            kGroupedStep};
   std::string text = programs[static_cast<int>(setting.program)];
   const std::string dropout = "nn.dropout %a ratio 2.5e-01 site 0";
   // Draws in training alone.
@@ -320,7 +321,7 @@ OwningOpRef<ModuleOp> MutantsTest::parse(const Setting &setting) {
 
 /// Asks for values to be split over "sp" or "tp", and gives the module the mesh
 /// for it.
-static void constrain(ModuleOp module, const Setting &setting) {
+static void constrainStep(ModuleOp module, const Setting &setting) {
   std::mt19937 random(setting.constraints);
   MLIRContext *context = module.getContext();
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
@@ -366,7 +367,7 @@ OwningOpRef<ModuleOp> MutantsTest::makeLogical(const Setting &setting) {
   if (!module || failed(compile(*module, setting, "train")))
     return nullptr;
   if (setting.constraints)
-    constrain(*module, setting);
+    constrainStep(*module, setting);
   return module;
 }
 

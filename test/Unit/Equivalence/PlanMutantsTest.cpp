@@ -7,7 +7,7 @@ using namespace accel;
 using namespace accel::test;
 
 namespace {
-const PlanSetting kSettings[] = {
+const PlanSetting kPlanSettings[] = {
     {"forward", "", "", 1, 0, false},
     {"forward on two ranks", "dp=2", "", 1, 0, false},
     {"one rank, two micro-batches", "", "", 2, 0, true},
@@ -40,7 +40,7 @@ const PlanSetting kPipelines[] = {
 } // namespace
 
 TEST_F(PlanMutantsTest, RejectsMutantsOfPlans) {
-  MutantTally tally = tryPlans(kSettings, 78);
+  MutantTally tally = tryPlans(kPlanSettings, 78);
   EXPECT_GE(tally.count(), 300);
   EXPECT_GE(tally.byProof, 150);
   EXPECT_GE(tally.differing.size(), 20u);

@@ -3,14 +3,13 @@
 
 #include "RuleProgram.h"
 
+#include "dialects/NN/AttentionDims.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace accel;
 using namespace accel::test;
 using namespace accel::equivalence;
-
-static constexpr unsigned kRows = 2; ///< of queries; of keys and values, keys
 
 /// The elements at some indices of a dimension.
 static Tensor takeAlong(const Tensor &tensor, unsigned dim,
@@ -93,7 +92,7 @@ Tensor RuleProgram::attend(OpResult result, ArrayRef<int64_t> rows,
         continue;
       bool isKeys = operand == op.getKey() || operand == op.getValue();
       operands.push_back(
-          takeAlong(getWhole(operand), kRows, isKeys ? keys : rows));
+          takeAlong(getWhole(operand), nn::kRowDim, isKeys ? keys : rows));
       mapping.map(operand, block.addArgument(operands.back().getType(), loc));
     }
     operands.push_back(mask);
@@ -104,7 +103,7 @@ Tensor RuleProgram::attend(OpResult result, ArrayRef<int64_t> rows,
     for (auto [number, made] : llvm::enumerate(part->getResults())) {
       SmallVector<int64_t> held(shapeOf(made));
       bool isOfKeys = isa<nn::AttentionGradOp>(whole) && number > 0;
-      held[kRows] = isOfKeys ? keys.size() : rows.size();
+      held[nn::kRowDim] = isOfKeys ? keys.size() : rows.size();
       made.setType(cast<RankedTensorType>(made.getType()).clone(held));
     }
     SmallVector<Tensor> results;
@@ -135,8 +134,8 @@ bool RuleProgram::isTrue(const Turned &turned, const Tensors &tensors) {
     return false;
   bool isOfKeys = grad && result.getResultNumber() > 0;
   Operation *op = result.getOwner();
-  int64_t wholeRows = shapeOf(op->getOperand(0))[kRows],
-          wholeKeys = shapeOf(op->getOperand(1))[kRows];
+  int64_t wholeRows = shapeOf(op->getOperand(0))[nn::kRowDim],
+          wholeKeys = shapeOf(op->getOperand(1))[nn::kRowDim];
   int64_t size = isOfKeys ? wholeRows : wholeKeys, split = 1;
   for (StringAttr axis : turned.others.axes)
     split *= getSize(axis);

@@ -24,7 +24,7 @@ struct Deal {
 } // namespace
 
 /// The groups of rows: any, none among them or not; or what is chosen.
-static Value pickGroups(RuleProgram &p, int64_t rows, int64_t count) {
+static Value pickDealtGroups(RuleProgram &p, int64_t rows, int64_t count) {
   Type index = p.whole.getI64Type();
   if (p.chance(50))
     return p.takeWhole({rows}, index, count, p.chance(60) ? -1 : 0);
@@ -71,7 +71,7 @@ Deal::Deal(RuleProgram &p) {
                   ? 256
                   : ranks * p.pickOf<int64_t>({1, 1, 2});
   room = own * ranks + p.pick(2);
-  groups = pickGroups(p, all, numGroups);
+  groups = pickDealtGroups(p, all, numGroups);
   split.insert(p.chance(50) ? split.begin() : split.end(), axes.begin(),
                axes.end());
   if (p.chance(15))

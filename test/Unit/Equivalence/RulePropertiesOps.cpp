@@ -8,7 +8,7 @@ using namespace accel;
 using namespace accel::test;
 using namespace accel::equivalence;
 
-static void ask(RuleProgram &p, Operation *op, ArrayRef<Value> operands) {
+static void askOp(RuleProgram &p, Operation *op, ArrayRef<Value> operands) {
   if (!p.isValid)
     return;
   if (Operation *made = mirror(p, op, operands))
@@ -44,7 +44,7 @@ static void makeLayerNorm(RuleProgram &p) {
         of.dims.assign(normed.size(), Dim());
       operands.push_back(p.take(of));
     }
-  ask(p, made.getDefiningOp(), operands);
+  askOp(p, made.getDefiningOp(), operands);
 }
 
 static void makeCrossEntropy(RuleProgram &p) {
@@ -65,7 +65,7 @@ static void makeCrossEntropy(RuleProgram &p) {
     of = p.pickPiece(labels, {0, 8, 4, 6, 3, 0});
     of.partial.clear();
   }
-  ask(p, made.getDefiningOp(), {p.take(piece), p.take(of)});
+  askOp(p, made.getDefiningOp(), {p.take(piece), p.take(of)});
 }
 
 static void makeTopK(RuleProgram &p) {
@@ -78,7 +78,7 @@ static void makeTopK(RuleProgram &p) {
   Piece piece = p.pickPiece(a, {10, 8, 4, 6, 3, 0});
   if (p.chance(80))
     piece.dims.back() = Dim();
-  ask(p, made.getDefiningOp(), {p.take(piece)});
+  askOp(p, made.getDefiningOp(), {p.take(piece)});
 }
 
 static void makeGatherNd(RuleProgram &p) {
@@ -109,7 +109,7 @@ static void makeGatherNd(RuleProgram &p) {
   for (int64_t dim = 0; dim < batch && p.chance(85); ++dim)
     where.dims[dim] = piece.dims[dim];
   keepOnce(where);
-  ask(p, made.getDefiningOp(), {p.take(piece), p.take(where)});
+  askOp(p, made.getDefiningOp(), {p.take(piece), p.take(where)});
 }
 
 /// What is added to tables of which each batch has its own indices.
@@ -146,7 +146,7 @@ static void makeBatchedScatter(RuleProgram &p) {
       onto = p.pickPiece(table, {25, 5, 3, 4, 3, 0});
     x = p.take(onto);
   }
-  ask(p, made.getDefiningOp(), {x, i, y});
+  askOp(p, made.getDefiningOp(), {x, i, y});
 }
 
 /// Rows and their groups, of both of these.
@@ -191,7 +191,7 @@ static void makeGrouped(RuleProgram &p) {
     second.partial.clear();
   if (p.chance(90))
     keepOnce(second);
-  ask(p, made.getDefiningOp(), {p.take(first), p.take(second), p.take(of)});
+  askOp(p, made.getDefiningOp(), {p.take(first), p.take(second), p.take(of)});
 }
 
 /// Any of the three ops of convolutions, with groups or without: pieces of the
@@ -249,7 +249,7 @@ static void makeConvolution(RuleProgram &p) {
     second.partial.clear();
   if (p.chance(90))
     keepOnce(second);
-  ask(p, made.getDefiningOp(), {p.take(first), p.take(second)});
+  askOp(p, made.getDefiningOp(), {p.take(first), p.take(second)});
 }
 
 namespace {

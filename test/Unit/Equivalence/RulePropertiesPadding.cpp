@@ -93,7 +93,7 @@ static int64_t pickSize(RuleProgram &p, int64_t logical, int64_t held) {
   return p.chance(85) ? logical : p.pickOf({held, logical, logical + 1});
 }
 
-static Piece pickIndices(RuleProgram &p, Value indices) {
+static Piece pickPaddedIndices(RuleProgram &p, Value indices) {
   Piece piece = p.pickPiece(indices, {0, 8, 3, 8, 3, 0});
   piece.partial.clear();
   if (p.chance(85))
@@ -130,7 +130,7 @@ static void makePaddedLookup(RuleProgram &p) {
   };
   lookUp(p.whole, table, indices);
   Value x = p.take(pickPadded(p, table, dim)),
-        i = p.take(pickIndices(p, indices));
+        i = p.take(pickPaddedIndices(p, indices));
   if (p.chance(92))
     i = check(p, i, pickSize(p, shape[dim], shapeOf(x)[dim]),
               p.chance(90) ? nonNegative : !nonNegative);
@@ -180,7 +180,7 @@ static void makePaddedScatter(RuleProgram &p) {
     u = p.constant(p.local,
                    RankedTensorType::get(shapeUpdates(shape, some), p.f64), 3);
   } else {
-    i = p.take(pickIndices(p, indices));
+    i = p.take(pickPaddedIndices(p, indices));
     u = p.take(added);
   }
   SmallVector<int64_t> held(shape);

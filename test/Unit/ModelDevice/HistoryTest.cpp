@@ -10,7 +10,7 @@ using Kind = Conflict::Kind;
 namespace {
 
 /// Two streams, each with its clock; the number of a command is its index.
-struct Streams {
+struct TwoStreams {
   std::vector<Clock> clocks{{0, 0}, {0, 0}};
   Event next(size_t stream) {
     uint64_t index = ++clocks[stream][stream];
@@ -42,7 +42,7 @@ struct Streams {
 
 TEST(History, OrdersWhatEventsOrder) {
   History history;
-  Streams streams;
+  TwoStreams streams;
   EXPECT_FALSE(streams.write(history, 0, 0, 64));
   EXPECT_FALSE(streams.read(history, 0, 0, 64)) << "its own stream's";
   streams.order(0, 1);
@@ -54,7 +54,7 @@ TEST(History, OrdersWhatEventsOrder) {
 
 TEST(History, FindsAWriteThatAReaderDoesNotWaitFor) {
   History history;
-  Streams streams;
+  TwoStreams streams;
   EXPECT_FALSE(streams.write(history, 0, 0, 64));
   EXPECT_FALSE(streams.write(history, 0, 64, 128));
   auto found = streams.read(history, 1, 96, 200, -1, false);
@@ -68,7 +68,7 @@ TEST(History, FindsAWriteThatAReaderDoesNotWaitFor) {
 
 TEST(History, FindsAReaderThatAWriteDoesNotWaitFor) {
   History history;
-  Streams streams;
+  TwoStreams streams;
   EXPECT_FALSE(streams.write(history, 0, 0, 64));
   streams.order(0, 1);
   EXPECT_FALSE(streams.read(history, 1, 8, 16));
@@ -82,7 +82,7 @@ TEST(History, FindsAReaderThatAWriteDoesNotWaitFor) {
 
 TEST(History, FindsTwoWrites) {
   History history;
-  Streams streams;
+  TwoStreams streams;
   EXPECT_FALSE(streams.write(history, 0, 0, 8));
   EXPECT_FALSE(streams.write(history, 1, 8, 16)) << "beside it";
   auto found = streams.write(history, 1, 7, 8);
@@ -92,7 +92,7 @@ TEST(History, FindsTwoWrites) {
 
 TEST(History, KnowsEveryStreamsLastRead) {
   History history;
-  Streams streams;
+  TwoStreams streams;
   history.writeByHost(0, 8);
   EXPECT_FALSE(streams.read(history, 0, 0, 8));
   EXPECT_FALSE(streams.read(history, 1, 0, 8));
@@ -103,7 +103,7 @@ TEST(History, KnowsEveryStreamsLastRead) {
 
 TEST(History, FindsWhatNothingHasWritten) {
   History history;
-  Streams streams;
+  TwoStreams streams;
   history.writeByHost(0, 8);
   EXPECT_FALSE(streams.read(history, 0, 0, 8));
   auto found = streams.read(history, 0, 4, 12);
@@ -115,7 +115,7 @@ TEST(History, FindsWhatNothingHasWritten) {
 
 TEST(History, FindsWhatWasReleased) {
   History history;
-  Streams streams;
+  TwoStreams streams;
   history.writeByHost(0, 8);
   Event release = streams.next(0);
   EXPECT_FALSE(history.release(0, 4, release, streams.before(release)));
@@ -130,7 +130,7 @@ TEST(History, FindsWhatWasReleased) {
 
 TEST(History, OrdersWhatIsReleased) {
   History history;
-  Streams streams;
+  TwoStreams streams;
   history.writeByHost(0, 8);
   EXPECT_FALSE(streams.read(history, 1, 0, 8));
   Event release = streams.next(0);
@@ -141,7 +141,7 @@ TEST(History, OrdersWhatIsReleased) {
 
 TEST(History, FindsWhatAnotherBufferHasOverwritten) {
   History history;
-  Streams streams;
+  TwoStreams streams;
   EXPECT_FALSE(streams.write(history, 0, 0, 8, /*root=*/1));
   EXPECT_FALSE(streams.read(history, 0, 0, 8, /*root=*/1));
   auto found = streams.read(history, 0, 0, 8, /*root=*/2);

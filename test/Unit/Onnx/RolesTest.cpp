@@ -42,7 +42,7 @@ protected:
   }
 };
 
-struct Line {
+struct RoleLine {
   const char *call, *op;
   int operand;
   unsigned argument;
@@ -55,7 +55,7 @@ struct Line {
 };
 } // namespace
 
-static const Line lines[] = {
+static const RoleLine lines[] = {
     {"linear", "MatMul", 1, 1, "weight", 2, "10"},
     {"linear", "Gemm", 1, 1, "weight", 2, "10"},
     {"linear", "Gemm", 1, 1, "weight", 2, "01", "transB"},
@@ -117,13 +117,13 @@ static const Line lines[] = {
     {"pow", "Pow", 1, 1, "", 1, "0"},
 };
 
-static std::string describe(const Line &line) {
+static std::string describe(const RoleLine &line) {
   return std::string(line.call) + " -> " + line.op + " " +
          std::to_string(line.operand) + " " + line.attribute;
 }
 
 TEST_F(RolesTest, anOperandIsTheArgumentOfItsRow) {
-  for (const Line &line : lines) {
+  for (const RoleLine &line : lines) {
     SCOPED_TRACE(describe(line));
     std::string op = std::string("aten.") + line.call, name = line.keyword;
     std::vector<std::string> calls{
@@ -152,7 +152,7 @@ TEST_F(RolesTest, anOperandIsTheArgumentOfItsRow) {
 }
 
 TEST_F(RolesTest, whatCannotBeTheArgumentIsNot) {
-  const Line none[] = {
+  const RoleLine none[] = {
       // Another rank than the argument has.
       {"linear", "MatMul", 1, 1, "", 3, ""},
       {"linear", "Gemm", 1, 1, "", 3, ""},
@@ -183,7 +183,7 @@ TEST_F(RolesTest, whatCannotBeTheArgumentIsNot) {
       // An argument that the call has not.
       {"batch_norm", "BatchNormalization", 3, 0, "", 1, ""},
   };
-  for (const Line &line : none) {
+  for (const RoleLine &line : none) {
     SCOPED_TRACE(describe(line));
     TracedModel traced({"w"});
     addReader(traced, line.op, line.operand, line.rank,

@@ -7,7 +7,7 @@
 using namespace accel::pipeline;
 
 /// "2x+1 {F0[0] B0[0]}": two turns, each on the next micro-batch.
-static std::string print(llvm::ArrayRef<Loop> loops) {
+static std::string printFold(llvm::ArrayRef<Loop> loops) {
   std::string text;
   for (const Loop &loop : loops) {
     text += (text.empty() ? "" : " ") + std::to_string(loop.trips) + "x+" +
@@ -21,13 +21,13 @@ static std::string print(llvm::ArrayRef<Loop> loops) {
 
 TEST(FoldTest, WritesLoops) {
   auto foldNamed = [](llvm::StringRef name, int64_t ranks, int64_t micro) {
-    return print(fold(makeNamed(name, ranks, micro).schedule.ranks[0]));
+    return printFold(fold(makeNamed(name, ranks, micro).schedule.ranks[0]));
   };
   EXPECT_EQ(foldNamed("gpipe", 2, 8), "8x+1 {F0[0]} 8x+1 {B0[0]}");
   EXPECT_EQ(foldNamed("1f1b", 4, 8),
             "3x+1 {F0[0]} 5x+1 {F0[3] B0[0]} 3x+1 {B0[5]}");
   EXPECT_EQ(foldNamed("1f1b", 1, 1), "1x+0 {F0[0] B0[0]}");
-  EXPECT_EQ(print(fold({})), "");
+  EXPECT_EQ(printFold(fold({})), "");
 }
 
 TEST(FoldTest, UnfoldsToWhatItWas) {

@@ -6,7 +6,7 @@
 
 using namespace accel::pipeline;
 
-static std::string print(const std::vector<Task> &tasks) {
+static std::string printList(const std::vector<Task> &tasks) {
   std::string text;
   for (const Task &task : tasks)
     text += (text.empty() ? "" : " ") + toString(task);
@@ -36,9 +36,9 @@ TEST(ListScheduleTest, WaitsForWhatIsBetter) {
   Policy policy;
   auto order = [&](double patience) {
     policy.patience = patience;
-    return print(makeListSchedule(Placement::linear(2), 2, makeChain(2), costs,
-                                  {}, {2, 2}, policy)
-                     .schedule.ranks[0]);
+    return printList(makeListSchedule(Placement::linear(2), 2, makeChain(2),
+                                      costs, {}, {2, 2}, policy)
+                         .schedule.ranks[0]);
   };
   EXPECT_EQ(order(0), "F0[0] F0[1] I0[0] W0[0] I0[1] W0[1]");
   EXPECT_EQ(order(0.1), order(0));
@@ -52,11 +52,11 @@ TEST(ListScheduleTest, GoesDeepOrWide) {
   policy.isSplit = false;
   for (bool isDeepFirst : {true, false}) {
     policy.isDeepFirst = isDeepFirst;
-    EXPECT_EQ(
-        print(makeListSchedule(Placement::interleaved(1, 2), 2, makeChain(2),
-                               Costs::makeEven(2), {}, {2, 2}, policy)
-                  .schedule.ranks[0]),
-        isDeepFirst ? "F0[0] F1[0] F0[1] F1[1] B1[0] B1[1] B0[0] B0[1]"
-                    : "F0[0] F1[0] F0[1] F1[1] B1[0] B0[0] B1[1] B0[1]");
+    EXPECT_EQ(printList(makeListSchedule(Placement::interleaved(1, 2), 2,
+                                         makeChain(2), Costs::makeEven(2), {},
+                                         {2, 2}, policy)
+                            .schedule.ranks[0]),
+              isDeepFirst ? "F0[0] F1[0] F0[1] F1[1] B1[0] B1[1] B0[0] B0[1]"
+                          : "F0[0] F1[0] F0[1] F1[1] B1[0] B0[0] B1[1] B0[1]");
   }
 }

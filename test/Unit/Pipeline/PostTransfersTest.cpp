@@ -6,8 +6,8 @@
 
 using namespace accel::pipeline;
 
-static std::string print(const Synthesis &step, llvm::ArrayRef<Edge> edges,
-                         size_t rank) {
+static std::string printPosted(const Synthesis &step,
+                               llvm::ArrayRef<Edge> edges, size_t rank) {
   std::string text;
   for (const Group &group : step.posting.ranks[rank]) {
     text += text.empty() ? "{" : " {";
@@ -25,8 +25,8 @@ TEST(PostTransfersTest, GroupsWhatGoesAtOnce) {
   Edges edges = makeChain(2);
   std::string expected = "{value 0->1[0]} {value 0->1[1]} {gradient 1->0[0]} "
                          "{value 0->1[2], gradient 1->0[1]} {gradient 1->0[2]}";
-  EXPECT_EQ(print(step, edges, 0), expected);
-  EXPECT_EQ(print(step, edges, 1), expected);
+  EXPECT_EQ(printPosted(step, edges, 0), expected);
+  EXPECT_EQ(printPosted(step, edges, 1), expected);
 }
 
 // Tenths have no exact sums: what begins at once does so to rounding.
@@ -53,7 +53,8 @@ TEST(PostTransfersTest, TasksOfNoTime) {
 // ways have messages that follow and messages that answer.
 TEST(PostTransfersTest, RingsOfTwo) {
   Synthesis step = makeNamed("interleaved:2", 2, 2);
-  EXPECT_EQ(print(step, makeChain(4), 0), print(step, makeChain(4), 1));
+  EXPECT_EQ(printPosted(step, makeChain(4), 0),
+            printPosted(step, makeChain(4), 1));
 }
 
 // A skip goes straight to its rank: chunk 0's value to chunk 2 passes rank 1

@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace accel;
 
 namespace {
-constexpr const char *kPlan = R"mlir(
+constexpr const char *kListPlan = R"mlir(
 plan.program @p stage 0 ranks 1 {
   plan.buffer @a : activation device 4 bytes
   plan.body @f engine cpu {
@@ -34,7 +34,7 @@ protected:
 
   /// Null if the text is refused.
   plan::ProgramOp parse(int64_t turns) {
-    std::string text = kPlan;
+    std::string text = kListPlan;
     text.replace(text.find("TURNS"), 5, std::to_string(turns));
     module = parseSourceString<ModuleOp>(text, &context);
     return module ? module->lookupSymbol<plan::ProgramOp>("p")

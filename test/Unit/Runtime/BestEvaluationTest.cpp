@@ -12,7 +12,7 @@ using namespace accel::rt;
 
 namespace {
 
-struct Case {
+struct EvaluationCase {
   double threshold;
   std::vector<double> values;
   std::vector<int64_t> withoutGain, best;
@@ -20,11 +20,13 @@ struct Case {
 
 TEST(BestEvaluation, CountsAsTheTrainerDoes) {
   double nan = std::numeric_limits<double>::quiet_NaN();
-  for (const Case &each : {
-           Case{0, {3, 2, 2, 2.5, 1}, {0, 0, 1, 2, 0}, {1, 2, 2, 2, 5}},
+  for (const EvaluationCase &each : {
+           EvaluationCase{
+               0, {3, 2, 2, 2.5, 1}, {0, 0, 1, 2, 0}, {1, 2, 2, 2, 5}},
            // Small gains make a new best, and are none.
-           Case{0.5, {3, 2.75, 2.5, 1.5}, {0, 1, 2, 0}, {1, 2, 3, 4}},
-           Case{0, {nan, nan, 4, nan, 5}, {0, 1, 0, 1, 2}, {0, 0, 3, 3, 3}},
+           EvaluationCase{0.5, {3, 2.75, 2.5, 1.5}, {0, 1, 2, 0}, {1, 2, 3, 4}},
+           EvaluationCase{
+               0, {nan, nan, 4, nan, 5}, {0, 1, 0, 1, 2}, {0, 0, 3, 3, 3}},
        }) {
     BestEvaluation best;
     for (size_t i = 0; i < each.values.size(); ++i) {

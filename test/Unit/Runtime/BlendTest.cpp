@@ -9,7 +9,7 @@ using ::testing::HasSubstr;
 
 namespace {
 
-std::string error(const std::string &text) {
+std::string blendError(const std::string &text) {
   std::vector<BlendPart> parts;
   Status status = readBlend(text, parts);
   return status.ok() ? "" : status.message();
@@ -30,12 +30,12 @@ TEST(Blend, HasWeightsThatAddUpToOne) {
 }
 
 TEST(Blend, RefusesWhatIsNoWeight) {
-  EXPECT_THAT(error("0.3 a 0.7"), HasSubstr("found no path behind '0.7'"));
-  EXPECT_THAT(error("0.3 a b c"), HasSubstr("found 'b' as a weight"));
-  EXPECT_THAT(error("0 a 1 b"), HasSubstr("found '0' as a weight"));
-  EXPECT_THAT(error("-1 a"), HasSubstr("found '-1' as a weight"));
-  EXPECT_THAT(error("inf a"), HasSubstr("found 'inf' as a weight"));
-  EXPECT_THAT(error("nan a"), HasSubstr("found 'nan' as a weight"));
+  EXPECT_THAT(blendError("0.3 a 0.7"), HasSubstr("found no path behind '0.7'"));
+  EXPECT_THAT(blendError("0.3 a b c"), HasSubstr("found 'b' as a weight"));
+  EXPECT_THAT(blendError("0 a 1 b"), HasSubstr("found '0' as a weight"));
+  EXPECT_THAT(blendError("-1 a"), HasSubstr("found '-1' as a weight"));
+  EXPECT_THAT(blendError("inf a"), HasSubstr("found 'inf' as a weight"));
+  EXPECT_THAT(blendError("nan a"), HasSubstr("found 'nan' as a weight"));
 }
 
 /// What a loop written in Python after Megatron-LM's build_blending_indices

@@ -20,7 +20,7 @@ struct Matrix {
   float &at(int64_t r, int64_t c) { return values[r * columns + c]; }
 };
 
-struct Case {
+struct CollectiveCase {
   std::vector<Axis> mesh;
   CollectiveCommand collective;
   int64_t rows, columns;
@@ -35,7 +35,8 @@ protected:
       options.ownDevice = &walledDevice();
   }
   /// Ranks of the group of `rank` along the case's axes, in its order.
-  static std::vector<int64_t> groupOf(const Case &test, int64_t rank) {
+  static std::vector<int64_t> groupOf(const CollectiveCase &test,
+                                      int64_t rank) {
     Coordinates mine = Coordinates::of(test.mesh, rank);
     std::vector<int64_t> group(mine.count(test.collective.axes));
     for (int64_t other = 0; other < ranks(test); ++other) {
@@ -50,15 +51,15 @@ protected:
     }
     return group;
   }
-  static int64_t ranks(const Case &test) {
+  static int64_t ranks(const CollectiveCase &test) {
     int64_t count = 1;
     for (const Axis &axis : test.mesh)
       count *= axis.size;
     return count;
   }
 
-  static Matrix reference(const Case &test, std::vector<Matrix> &inputs,
-                          int64_t rank) {
+  static Matrix reference(const CollectiveCase &test,
+                          std::vector<Matrix> &inputs, int64_t rank) {
     const CollectiveCommand &what = test.collective;
     std::vector<int64_t> group = groupOf(test, rank);
     int64_t p = group.size(),
@@ -109,7 +110,7 @@ protected:
     return join(parts, what.dim);
   }
 
-  void check(const Case &test) {
+  void check(const CollectiveCase &test) {
     int64_t n = ranks(test);
     std::vector<Matrix> inputs(n), expected(n);
     for (int64_t rank = 0; rank < n; ++rank) {
@@ -207,7 +208,7 @@ protected:
         check({{{"a", 2}, {"b", 2}}, with(what, {"b"}), 6, 60, shared});
       return;
     }
-    for (int64_t columns : {12, 60, 6012}) {
+    for (int64_t columns : {12, 6012}) {
       for (bool shared : {true, false}) {
         check({{{"dp", 2}}, with(what, {"dp"}), 12, columns, shared});
         check({{{"dp", 4}}, with(what, {"dp"}), 4, columns, shared});
@@ -225,10 +226,11 @@ protected:
 };
 
 TEST_P(Collectives, AllReduce) {
-  for (const char *combine : {"sum", "max", "min"}) {
-    CollectiveCommand what = collective("all_reduce", {});
+  checkAllGroups(collective("all_reduce", {}));
+  for (const char *combine : {"max", "min"}) {
+    CollectiveCommand what = collective("all_reduce", {"b", "a"});
     what.combine = combine;
-    checkAllGroups(what);
+    check({{{"a", 2}, {"b", 3}}, what, 6, 60, true});
   }
 }
 TEST_P(Collectives, AllReduceInPlace) {
@@ -275,7 +277,8 @@ TEST_P(Collectives, BroadcastAndPermute) {
 }
 
 TEST_P(Collectives, RefusesWhatItDoesNotHave) {
-  Case test{{{"dp", 2}}, collective("all_reduce", {"dp"}), 4, 4, true};
+  CollectiveCase test{
+      {{"dp", 2}}, collective("all_reduce", {"dp"}), 4, 4, true};
   check(test);
   auto refused = [&](std::function<void(Program &)> change) {
     std::unique_ptr<ExecutableFile> file;

@@ -55,7 +55,7 @@ void set(GemmType type, char *data, int64_t index, double value) {
   std::memcpy(data + index * getBytes(type), &code, getBytes(type));
 }
 
-struct Case {
+struct GemmCase {
   int64_t m, n, k;
   bool transposeA = false, transposeB = false;
   int64_t padA = 0, padB = 0, padC = 0; ///< elements after each row
@@ -107,7 +107,7 @@ int64_t span(const GemmDesc::Operand &operand) {
   return last + 1;
 }
 
-void check(const Case &which, GemmType type, GemmType outType,
+void check(const GemmCase &which, GemmType type, GemmType outType,
            const GemmForm &form, bool bias, bool accumulate,
            bool ownLoop = false,
            std::optional<GemmType> otherType = std::nullopt) {
@@ -193,8 +193,8 @@ void check(const Case &which, GemmType type, GemmType outType,
       }
 }
 
-const std::vector<Case> &cases() {
-  static const std::vector<Case> list = {
+const std::vector<GemmCase> &cases() {
+  static const std::vector<GemmCase> list = {
       {64, 96, 80},
       {33, 70, 45, false, true},
       {50, 66, 31, true, false},
@@ -222,7 +222,7 @@ GemmForm form(bool packed, int64_t rows, int64_t columns) {
 } // namespace
 
 TEST(Gemm, ComputesEveryShapeTypeAndGrid) {
-  for (const Case &which : cases())
+  for (const GemmCase &which : cases())
     for (auto [type, out] : {std::pair(GemmType::F32, GemmType::F32),
                              std::pair(GemmType::BF16, GemmType::BF16),
                              std::pair(GemmType::BF16, GemmType::F32),
@@ -239,15 +239,15 @@ TEST(Gemm, ComputesEveryShapeTypeAndGrid) {
 
 TEST(Gemm, WidensBlocks) {
   // More than a block in each dimension, and in all but one.
-  for (const Case &which :
-       {Case{257, 33, 1030, true, true, 1, 2, 3}, Case{256, 512, 64},
-        Case{3, 1025, 120, false, true}, Case{7, 5, 2048}})
+  for (const GemmCase &which :
+       {GemmCase{257, 33, 1030, true, true, 1, 2, 3}, GemmCase{256, 512, 64},
+        GemmCase{3, 1025, 120, false, true}, GemmCase{7, 5, 2048}})
     for (GemmType type : {GemmType::F16, GemmType::F8E4M3FN, GemmType::F8E5M2})
       check(which, type, GemmType::F32, form(false, 0, 0), true, true);
 }
 
 TEST(Gemm, MultipliesTwoTypesOfEightBits) {
-  for (const Case &which : cases())
+  for (const GemmCase &which : cases())
     for (bool more : {false, true})
       check(which, GemmType::F8E5M2, GemmType::F32, form(false, 16, 32), more,
             more, /*ownLoop=*/false, GemmType::F8E4M3FN);
@@ -260,7 +260,7 @@ TEST(Gemm, MultipliesTwoTypesOfEightBits) {
 }
 
 TEST(Gemm, ComputesWhereOneDnnHasNoForm) {
-  for (const Case &which : cases())
+  for (const GemmCase &which : cases())
     for (auto [type, out] : {std::pair(GemmType::F32, GemmType::F32),
                              std::pair(GemmType::BF16, GemmType::BF16),
                              std::pair(GemmType::BF16, GemmType::F32)})
@@ -286,7 +286,7 @@ TEST(Gemm, ComputesWithPackedWeights) {
   }
   if (types.empty())
     GTEST_SKIP() << "no packed form on this machine";
-  for (const Case &which : cases()) {
+  for (const GemmCase &which : cases()) {
     // oneDNN has no blocked product of one column.
     if ((!which.batch.empty() && !which.sharedB) || which.n == 1)
       continue;
@@ -304,7 +304,7 @@ TEST(Gemm, ComputesWithPackedWeights) {
 TEST(Gemm, ComputesInBf16Pieces) {
   if (!hasBf16Tiles())
     GTEST_SKIP() << "no tiles of bf16 on this machine";
-  std::vector<Case> more = cases();
+  std::vector<GemmCase> more = cases();
   // Vectors out of matrices: the stride of a size of 1 says nothing.
   more.push_back({1, 40, 70, true, false, 2, 0, 0});
   more.push_back({40, 1, 70, false, true, 0, 0, 5});
@@ -312,7 +312,7 @@ TEST(Gemm, ComputesInBf16Pieces) {
   // More than is split at a time: inner elements, rows, columns.
   more.push_back({70, 100, 1100, false, true, 3, 5, 7});
   more.push_back({900, 40, 520, true, false, 4, 8, 0});
-  for (const Case &which : more)
+  for (const GemmCase &which : more)
     for (GemmForm how :
          {form(false, 0, 0), form(false, 25, 48), form(false, 32, 64)}) {
       how.bf16x6 = true;

@@ -13,17 +13,17 @@ using namespace accel::rt::test;
 
 namespace {
 
-struct Case {
+struct DigestCase {
   std::vector<int64_t> value, padded;
   std::vector<size_t> order; ///< Dimensions as the file has them.
   std::vector<std::vector<std::string>> axes;
   std::optional<Interleaved> interleaved = std::nullopt;
 };
 
-class Digest : public ::testing::TestWithParam<Case> {
+class Digest : public ::testing::TestWithParam<DigestCase> {
 protected:
   Digest() {
-    const Case &tested = GetParam();
+    const DigestCase &tested = GetParam();
     range.shape = tested.value;
     range.strides.resize(range.shape.size());
     range.offset = 5;
@@ -113,36 +113,37 @@ TEST_P(Digest, OfTheWholeIsItsHash) {
 
 INSTANTIATE_TEST_SUITE_P(
     Layouts, Digest,
-    ::testing::Values(Case{{4, 3}, {4, 3}, {0, 1}, {{"a", "b"}, {}}},
-                      Case{{4, 8}, {4, 8}, {0, 1}, {{}, {"b", "a"}}},
-                      Case{{4, 6}, {4, 6}, {1, 0}, {{"a"}, {}}},
-                      Case{{4, 6}, {4, 6}, {0, 1}, {{"b"}, {"a"}}},
-                      Case{{4, 2, 6}, {4, 2, 6}, {2, 0, 1}, {{"a"}, {}, {"b"}}},
+    ::testing::Values(DigestCase{{4, 3}, {4, 3}, {0, 1}, {{"a", "b"}, {}}},
+                      DigestCase{{4, 8}, {4, 8}, {0, 1}, {{}, {"b", "a"}}},
+                      DigestCase{{4, 6}, {4, 6}, {1, 0}, {{"a"}, {}}},
+                      DigestCase{{4, 6}, {4, 6}, {0, 1}, {{"b"}, {"a"}}},
+                      DigestCase{
+                          {4, 2, 6}, {4, 2, 6}, {2, 0, 1}, {{"a"}, {}, {"b"}}},
                       // Padded: the last pieces are short, or empty.
-                      Case{{5, 3}, {8, 3}, {0, 1}, {{"a", "b"}, {}}},
-                      Case{{3, 5}, {3, 8}, {0, 1}, {{}, {"a", "b"}}},
-                      Case{{3, 1}, {3, 4}, {0, 1}, {{}, {"a", "b"}}},
+                      DigestCase{{5, 3}, {8, 3}, {0, 1}, {{"a", "b"}, {}}},
+                      DigestCase{{3, 5}, {3, 8}, {0, 1}, {{}, {"a", "b"}}},
+                      DigestCase{{3, 1}, {3, 4}, {0, 1}, {{}, {"a", "b"}}},
                       // One row, and another rank for each column of it.
-                      Case{{1, 2}, {4, 2}, {0, 1}, {{"a"}, {"b"}}},
-                      Case{{2, 1}, {2, 4}, {0, 1}, {{"b"}, {"a"}}},
-                      Case{{2, 1}, {2, 4}, {1, 0}, {{"b"}, {"a"}}},
-                      Case{{4, 6}, {4, 6}, {0, 1}, {{}, {}}},
+                      DigestCase{{1, 2}, {4, 2}, {0, 1}, {{"a"}, {"b"}}},
+                      DigestCase{{2, 1}, {2, 4}, {0, 1}, {{"b"}, {"a"}}},
+                      DigestCase{{2, 1}, {2, 4}, {1, 0}, {{"b"}, {"a"}}},
+                      DigestCase{{4, 6}, {4, 6}, {0, 1}, {{}, {}}},
                       // Parts of a dimension, a share of each for a rank; cut
                       // further, in either order of the file.
-                      Case{{3, 12},
-                           {3, 12},
-                           {0, 1},
-                           {{}, {"a"}},
-                           Interleaved{1, {8, 2, 2}, 2}},
-                      Case{{12, 3},
-                           {12, 4},
-                           {1, 0},
-                           {{"a"}, {"b"}},
-                           Interleaved{0, {4, 8}, 2}},
-                      Case{{2, 12},
-                           {2, 12},
-                           {1, 0},
-                           {{}, {"a", "b"}},
-                           Interleaved{1, {8, 4}, 2}}));
+                      DigestCase{{3, 12},
+                                 {3, 12},
+                                 {0, 1},
+                                 {{}, {"a"}},
+                                 Interleaved{1, {8, 2, 2}, 2}},
+                      DigestCase{{12, 3},
+                                 {12, 4},
+                                 {1, 0},
+                                 {{"a"}, {"b"}},
+                                 Interleaved{0, {4, 8}, 2}},
+                      DigestCase{{2, 12},
+                                 {2, 12},
+                                 {1, 0},
+                                 {{}, {"a", "b"}},
+                                 Interleaved{1, {8, 4}, 2}}));
 
 } // namespace

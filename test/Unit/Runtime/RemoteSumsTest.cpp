@@ -162,18 +162,18 @@ TEST_F(RemoteSums, OfEveryTypeInEveryPattern) {
 TEST_F(RemoteSums, InChunksThatEndAnywhere) {
   for (const char *kind : {"all_reduce", "reduce_scatter"}) {
     SCOPED_TRACE(kind);
-    prepare(DType::BF16, kind, "sum", 4, 13, 100012); // 20 slots of staging
+    prepare(DType::BF16, kind, "sum", 4, 13, 30012); // 6 slots of staging
     check({ofFour[0], ofFour[1], ofFour[3]});
-    prepare(DType::F32, kind, "max", 2, 13, 100012);
+    prepare(DType::F32, kind, "max", 2, 13, 30012);
     check({{"a", "b"}});
-    prepare(DType::F32, kind, "sum", 3, 13, 100011);
+    prepare(DType::F32, kind, "sum", 3, 13, 30011);
     check({{"a", "b", "c"}, {"a", "a", "b"}, {"a", "b", "b"}, {"a", "b", "a"}});
   }
 }
 
 TEST_F(RemoteSums, InPlace) {
   for (int64_t ranks : {2, 4}) {
-    prepare(DType::F32, "all_reduce", "sum", ranks, 13, 100012, true);
+    prepare(DType::F32, "all_reduce", "sum", ranks, 13, 30012, true);
     if (ranks == 2)
       check({{"a", "b"}});
     else

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 namespace {
 
-std::string file(const std::string &json, size_t payload) {
+std::string makeFile(const std::string &json, size_t payload) {
   uint64_t length = json.size();
   return std::string(reinterpret_cast<char *>(&length), 8) + json +
          std::string(payload, 'x');
@@ -30,7 +30,7 @@ Status readText(const std::string &text, std::vector<SafetensorsEntry> &entries,
   return readSafetensors(handle.get(), "f", entries, start);
 }
 
-std::string error(const std::string &text) {
+std::string errorOf(const std::string &text) {
   std::vector<SafetensorsEntry> entries;
   uint64_t start;
   Status status = readText(text, entries, start);
@@ -66,18 +66,20 @@ TEST(Safetensors, WritesWhatItReads) {
     EXPECT_EQ(found[i].bytes, entries[i].bytes);
   }
   // One byte less, and the last range leaves the file.
-  EXPECT_THAT(error(header + std::string(45, 'x')),
+  EXPECT_THAT(errorOf(header + std::string(45, 'x')),
               HasSubstr("expected a type, a shape and a range of the file for "
                         "'a'"));
 }
 
 TEST(Safetensors, RefusesWhatIsNoSuchFile) {
-  EXPECT_THAT(error(""), HasSubstr("expected the header of a safetensors"));
-  EXPECT_THAT(error("12345678"), HasSubstr("expected the header"));
-  EXPECT_THAT(error(file("[1]", 0)), HasSubstr("expected the JSON header"));
-  EXPECT_THAT(error(file("{\"a\":", 0)), HasSubstr("expected the JSON header"));
+  EXPECT_THAT(errorOf(""), HasSubstr("expected the header of a safetensors"));
+  EXPECT_THAT(errorOf("12345678"), HasSubstr("expected the header"));
+  EXPECT_THAT(errorOf(makeFile("[1]", 0)),
+              HasSubstr("expected the JSON header"));
+  EXPECT_THAT(errorOf(makeFile("{\"a\":", 0)),
+              HasSubstr("expected the JSON header"));
   auto tensor = [](const std::string &body) {
-    return error(file("{\"a\":{" + body + "}}", 8));
+    return errorOf(makeFile("{\"a\":{" + body + "}}", 8));
   };
   EXPECT_EQ(tensor("\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]"),
             "");
@@ -127,24 +129,25 @@ TEST(Safetensors, RefusesWhatIsNoSuchFile) {
                    "\"data_offsets\":[0,8]"),
             "");
   // Every byte has a name.
-  std::string longer = file("{}", 1);
-  EXPECT_THAT(error(longer),
+  std::string longer = makeFile("{}", 1);
+  EXPECT_THAT(errorOf(longer),
               HasSubstr("expected " + std::to_string(longer.size() - 1) +
                         " bytes, as its header says, found " +
                         std::to_string(longer.size())));
-  EXPECT_THAT(error(file("{\"a\":5}", 8)), HasSubstr("for 'a'"));
-  EXPECT_THAT(error(file("{\"a\":{},\"a\":{}}", 8)), HasSubstr("for 'a'"));
-  EXPECT_THAT(error(file("{\"a\\u0000\":{}}", 8)),
+  EXPECT_THAT(errorOf(makeFile("{\"a\":5}", 8)), HasSubstr("for 'a'"));
+  EXPECT_THAT(errorOf(makeFile("{\"a\":{},\"a\":{}}", 8)),
+              HasSubstr("for 'a'"));
+  EXPECT_THAT(errorOf(makeFile("{\"a\\u0000\":{}}", 8)),
               HasSubstr("each name once, and without NUL"));
   std::string twice = "{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":"
                       "[0,8]}";
-  EXPECT_THAT(error(file("{\"a\":" + twice + ",\"a\":" + twice + "}", 8)),
+  EXPECT_THAT(errorOf(makeFile("{\"a\":" + twice + ",\"a\":" + twice + "}", 8)),
               HasSubstr("each name once"));
 }
 
 TEST(Safetensors, BelievesNoLengthThatTheFileHasNot) {
   auto sized = [](uint64_t length, const std::string &rest) {
-    return error(std::string(reinterpret_cast<char *>(&length), 8) + rest);
+    return errorOf(std::string(reinterpret_cast<char *>(&length), 8) + rest);
   };
   for (uint64_t length : {uint64_t(0), uint64_t(1), uint64_t(3), UINT64_MAX})
     EXPECT_THAT(sized(length, "{}"), HasSubstr("expected the header of"))
@@ -173,11 +176,12 @@ TEST(Safetensors, RefusesTensorsThatShareBytes) {
                R"("b":{"dtype":"F32","shape":[2],"data_offsets":)") +
            second + "}}";
   };
-  EXPECT_EQ(error(file(header("[8,16]"), 16)), "");
-  EXPECT_THAT(error(file(header("[4,12]"), 12)),
+  EXPECT_EQ(errorOf(makeFile(header("[8,16]"), 16)), "");
+  EXPECT_THAT(errorOf(makeFile(header("[4,12]"), 12)),
               HasSubstr("expected each tensor in a range of its own, found 'a' "
                         "and 'b' in the same bytes"));
-  EXPECT_THAT(error(file(header("[0,8]"), 8)), HasSubstr("in the same bytes"));
+  EXPECT_THAT(errorOf(makeFile(header("[0,8]"), 8)),
+              HasSubstr("in the same bytes"));
 }
 
 } // namespace

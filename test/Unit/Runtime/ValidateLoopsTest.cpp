@@ -10,7 +10,7 @@ using namespace accel::rt::test;
 namespace {
 
 /// tinyTraining in four micro-batches; `change` gets the loop.
-std::string training(const std::function<void(Program &, Loop &)> &change) {
+std::string trainingLoop(const std::function<void(Program &, Loop &)> &change) {
   Executable executable = tinyTraining(1, 4);
   Program &program = executable.programs[0];
   change(program, program.entries[1].loops[1]);
@@ -38,9 +38,9 @@ Command copyOf(int64_t from, int64_t to, const char *stream = "compute") {
 } // namespace
 
 TEST(ValidateLoops, TurnsAndMicroBatches) {
-  EXPECT_EQ(training([](Program &, Loop &) {}), "");
+  EXPECT_EQ(trainingLoop([](Program &, Loop &) {}), "");
   auto trips = [](int64_t count) {
-    return training([&](Program &, Loop &loop) { loop.trips = count; });
+    return trainingLoop([&](Program &, Loop &loop) { loop.trips = count; });
   };
   const char *range = "expected a loop of 1 to 4 turns in entry 'step', found ";
   EXPECT_THAT(trips(0), HasSubstr(std::string(range) + "0"));
@@ -52,16 +52,16 @@ TEST(ValidateLoops, TurnsAndMicroBatches) {
   EXPECT_THAT(trips(1), HasSubstr("expected body 'forward', which reads or "
                                   "writes a micro-batch's part, to run once "
                                   "for each micro-batch"));
-  EXPECT_THAT(training([](Program &, Loop &loop) {
+  EXPECT_THAT(trainingLoop([](Program &, Loop &loop) {
                 loop.segments[0].runs[0].microBatch = 1;
               }),
               HasSubstr("a micro-batch of 4 for body 'forward'"));
-  EXPECT_THAT(training([](Program &, Loop &loop) {
+  EXPECT_THAT(trainingLoop([](Program &, Loop &loop) {
                 loop.segments[0].runs[0].microBatch = -1;
               }),
               HasSubstr("a micro-batch of 4 for body 'forward'"));
   // Of three turns two from micro-batch 0 on, and two from 1 on.
-  EXPECT_THAT(training([](Program &p, Loop &loop) {
+  EXPECT_THAT(trainingLoop([](Program &p, Loop &loop) {
                 loop.trips = 2;
                 Loop again = loop;
                 again.segments[0].runs[0].microBatch = 1;
@@ -72,7 +72,7 @@ TEST(ValidateLoops, TurnsAndMicroBatches) {
 }
 
 TEST(ValidateLoops, MayBePeeled) {
-  EXPECT_EQ(training([](Program &p, Loop &loop) {
+  EXPECT_EQ(trainingLoop([](Program &p, Loop &loop) {
               Loop first = loop, last = loop;
               first.trips = last.trips = 1;
               last.segments[0].runs[0].microBatch = 3;

@@ -250,7 +250,8 @@ template <typename T> void run(Problem<T> &problem, int64_t blockQueries) {
 }
 
 template <typename T>
-void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
+void checkGrad(const AttentionCase &which, int64_t blockQueries,
+               double tolerance) {
   Problem<T> problem(which, /*ofSums=*/blockQueries > 0);
   problem.computeExpected();
   run(problem, blockQueries);
@@ -267,20 +268,20 @@ void check(const AttentionCase &which, int64_t blockQueries, double tolerance) {
 TEST(AttentionGrad, AgreesWithPlainLoops) {
   for (const AttentionCase &which : attentionCases())
     for (int64_t block : {0, 8})
-      check<float>(which, block, 2e-5);
+      checkGrad<float>(which, block, 2e-5);
 }
 
 TEST(AttentionGrad, AgreesWithPlainLoopsInDouble) {
   for (const AttentionCase &which : attentionCases())
     for (int64_t block : {0, 8})
-      check<double>(which, block, 1e-12);
+      checkGrad<double>(which, block, 1e-12);
 }
 
 TEST(AttentionGrad, AgreesWithPlainLoopsInBf16) {
   for (const AttentionCase &which : attentionCases())
     for (int64_t block : {0, 8}) {
-      check<BFloat16>(which, block, 5e-2);
-      check<Float16>(which, block, 1e-2);
+      checkGrad<BFloat16>(which, block, 5e-2);
+      checkGrad<Float16>(which, block, 1e-2);
     }
 }
 

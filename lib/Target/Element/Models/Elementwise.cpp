@@ -1,6 +1,7 @@
 // The scalar code of elementwise ops.
 
 #include "Group.h"
+#include "Unsigned.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/NN/NN.h"
 #include "dialects/Tensor/Tensor.h"
@@ -37,10 +38,6 @@ static Value lessThan(ImplicitLocOpBuilder &b, Value x, Value y,
   return arith::CmpIOp::create(
       b, isUnsigned ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt, x,
       y);
-}
-
-static bool isUnsigned(Type element) {
-  return element.isUnsignedInteger() || element.isInteger(1);
 }
 
 //===----------------------------------------------------------------------===//

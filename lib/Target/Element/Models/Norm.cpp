@@ -5,16 +5,13 @@
 #include "Row.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
 using namespace accel;
 using Values = ElementBuilder::Values;
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 static Value floatOf(ImplicitLocOpBuilder &b, Type type, double value) {
   return arith::ConstantOp::create(b, b.getFloatAttr(type, value));

@@ -3,19 +3,12 @@
 #include "Group.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace accel;
 using Values = ElementBuilder::Values;
-
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
-static bool isUnsigned(Type element) {
-  return element.isUnsignedInteger() || element.isInteger(1);
-}
 
 static Combine getCombine(nn::ReductionKind kind, Type element) {
   switch (kind) {

@@ -4,16 +4,13 @@
 #include "Group.h"
 #include "dialects/Interfaces/ElementSource.h"
 #include "dialects/NN/NN.h"
+#include "dialects/NN/TensorTypes.h"
 #include "lib/Target/Element/Scatter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace accel;
 using Values = ElementBuilder::Values;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 namespace {
 template <typename Model, typename Op>
