@@ -370,8 +370,9 @@ def PadStatesPass : OrderedPass<"dist-pad-states"> {
     elementwise updates and sums of squares keep neutral. What else an update adds
     up, or makes of whole tensors (Muon's products), is cut to what there was
     before, and what it makes is padded with zeros. States of another shape than
-    their parameter's (factors of rows) are not padded. `logical` remembers the
-    shape: what files hold knows no padding. Comes between `dist-annotate` and
+    their parameter's (factors of rows) are not padded, nor those of which each rank
+    would hold as many rows as there are (one row of an odd length): they stay whole.
+    `logical` remembers the shape: what files hold knows no padding. Comes between `dist-annotate` and
     `dist-shard-states`.
 
     ```mlir

@@ -60,3 +60,27 @@ func.func @step(%x: tensor<4x5xf32> {nn.input = "x"}, %b: tensor<5xf32> {nn.stat
   %soft = nn.softmax %g dim 0 : tensor<5xf32>
   return %y, %soft : tensor<4x5xf32>, tensor<5xf32>
 }
+
+// -----
+
+// Each rank would hold one row of one: it is not split, and not padded.
+// CHECK: nn.state @row : tensor<1x5xf32> =
+// CHECK: nn.state @rows : tensor<4x5xf32> logical [3, 5] =
+nn.state @row : tensor<1x5xf32> = dense<0.0>
+nn.state @rows : tensor<3x5xf32> = dense<0.0>
+func.func @step(%x: tensor<4x5xf32> {nn.input = "x"}, %row: tensor<1x5xf32> {nn.state = @row},
+                %rows: tensor<3x5xf32> {nn.state = @rows})
+    -> (tensor<4x5xf32> {nn.output = "y"}, tensor<1x5xf32> {nn.state = @row}, tensor<3x5xf32> {nn.state = @rows})
+    attributes {nn.entry = #nn<entry step>} {
+  %all = nn.broadcast %row : (tensor<1x5xf32>) -> tensor<4x5xf32>
+  %y = nn.add %x, %all : tensor<4x5xf32>
+  %sum = nn.reduce sum %y dims [0] : (tensor<4x5xf32>) -> tensor<5xf32>
+  %wide = nn.broadcast %sum : (tensor<5xf32>) -> tensor<3x5xf32>
+  %g = nn.gradient %wide of @rows : tensor<3x5xf32>
+  %one = nn.reshape %sum : (tensor<5xf32>) -> tensor<1x5xf32>
+  // CHECK: nn.gradient %{{.*}} of @row : tensor<1x5xf32>
+  %h = nn.gradient %one of @row : tensor<1x5xf32>
+  %rows1 = nn.sub %rows, %g : tensor<3x5xf32>
+  %row1 = nn.sub %row, %h : tensor<1x5xf32>
+  return %y, %row1, %rows1 : tensor<4x5xf32>, tensor<1x5xf32>, tensor<3x5xf32>
+}

@@ -28,9 +28,12 @@ public:
   LogicalResult run();
 
 private:
+  /// Whether it is padded: not where each rank would hold as many rows, with
+  /// the padding, as there are.
   bool isUneven(Type type) {
     auto tensor = cast<RankedTensorType>(type);
-    return tensor.getRank() > 0 && !findShardDim(tensor.getShape(), ranks);
+    return tensor.getRank() > 0 && !findShardDim(tensor.getShape(), ranks) &&
+           padType(type).getDimSize(0) / ranks < tensor.getDimSize(0);
   }
   RankedTensorType padType(Type type) {
     auto tensor = cast<RankedTensorType>(type);
