@@ -212,6 +212,14 @@ class GivenBench(Bench):
         return super().train(*more, *weights, "--eval-every", EVERY, "--eval-inputs", self.base)
 
 
+def size_of(entry):
+    """In bytes; 0 of a file that is gone."""
+    try:
+        return entry.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 class StoredBench(Bench):
     """A compiled model, whose parameters and moments lie in a file."""
 
@@ -226,8 +234,10 @@ class StoredBench(Bench):
                   "--set", "aio.block_size=4096", "--set", "aio.queue_depth=2", "-o", "m.accx")
 
     def check_goes_on(self, folder, newest):
-        # A file that cannot lose its name is empty.
-        if left := [path.name for path in (self.base / "disk").iterdir() if path.stat().st_size]:
+        # A file that cannot lose its name is empty; a rank may take its own away just now.
+        with os.scandir(self.base / "disk") as entries:
+            left = [entry.name for entry in entries if size_of(entry)]
+        if left:
             raise Failed(f"expected nothing to be left of the file, found {left}")
         super().check_goes_on(folder, newest)
 

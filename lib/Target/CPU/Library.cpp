@@ -90,8 +90,7 @@ accel::cpu::linkLibrary(ArrayRef<StringRef> objects,
   FailureOr<std::string> linker = findLinker(loc);
   if (failed(linker))
     return failure();
-  // A linker script beside the objects says what they are called. A library of
-  // nothing has no objects.
+  // A linker script beside the objects says what they are called.
   std::string script;
   for (const auto &[symbol, own] : names)
     script += "\"" + symbol + "\" = " + own + ";\n";
