@@ -159,8 +159,9 @@ def make(name):
     for part in model.modules():
         if isinstance(part, (torch.nn.Dropout, torch.nn.Dropout2d, torch.nn.Dropout3d)):
             part.p = 0.0
-        if hasattr(part, "drop_prob"):
-            part.drop_prob = 0.0
+        for rate in ("drop_prob", "drop_rate"):  # of F.dropout, whose draws are PyTorch's
+            if hasattr(part, rate):
+                setattr(part, rate, 0.0)
     return trained.prepare(model, by_name=False), trained.make_inputs({"x": shape})
 
 
