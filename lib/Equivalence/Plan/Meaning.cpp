@@ -12,13 +12,9 @@ using namespace mlir;
 using namespace accel;
 using namespace accel::equivalence;
 
-static Type elementOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getElementType();
-}
+static Type elementOf(Value value) { return typeOf(value).getElementType(); }
 
-static int64_t countOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getNumElements();
-}
+static int64_t countOf(Value value) { return typeOf(value).getNumElements(); }
 
 /// The attributes that an op's meaning depends on: not those that say where it
 /// came from.
