@@ -31,6 +31,10 @@ def NN_GeluKind : NN_Enum<"GeluKind", "exact (erf) or approximated by tanh",
     ["erf", "tanh"]>;
 def NN_GeluKindAttr : NN_EnumAttr<NN_GeluKind, "gelu_kind">;
 
+def NN_RngDistribution : NN_Enum<"RngDistribution", "what random numbers are drawn from",
+    ["uniform", "normal"]>;
+def NN_RngDistributionAttr : NN_EnumAttr<NN_RngDistribution, "rng_distribution">;
+
 def NN_StateRole : NN_Enum<"StateRole", "what a state is for: a weight that is trained or frozen, the optimizer's running averages, a sum over micro-batches, a count of steps, what the model itself carries along, or, of a gradient that is compressed, what has been left out so far, and the factor to begin with, or, of a loss that is scaled, the scale and what it follows from, or, of a tensor that is quantized, its scale and the history of its largest magnitudes",
     ["parameter", "moment", "accumulator", "counter", "buffer", "residual", "factor", "scaler", "quantizer"]>;
 def NN_StateRoleAttr : NN_EnumAttr<NN_StateRole, "role">;

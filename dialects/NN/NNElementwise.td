@@ -246,6 +246,26 @@ def NN_DropoutOp : NN_InferredOp<"dropout"> {
   let assemblyFormat = "$input `ratio` $ratio `site` $site attr-dict `:` custom<OneType>(type($input), type($result))";
 }
 
+def NN_RngOp : NN_Op<"rng"> {
+  let summary = "Random numbers, drawn anew in every step";
+  let description = [{
+    Numbers of [0, 1), or of the normal distribution of mean 0 and variance 1.
+    `site` tells the draws of a model apart, dropouts among them; as theirs,
+    the numbers are a function of the seed, the step's number and the logical
+    coordinates, so an nn program alone does not say which. Entries that do not
+    train draw the same numbers in every call.
+
+    Lifetime: made by import of random numbers; becomes `nn.random_uniform` and
+    what is computed from it in `nn-build-step`.
+    ```mlir
+    %e = nn.rng normal site 4 : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins NN_RngDistributionAttr:$distribution, I64Attr:$site);
+  let results = (outs NN_FloatTensor:$result);
+  let assemblyFormat = "`` $distribution `site` $site attr-dict `:` type($result)";
+}
+
 def NN_StopGradientOp : NN_InferredOp<"stop_gradient", [], NN_InferSame> {
   let summary = "Passes the value, and no gradient";
   let description = [{

@@ -542,8 +542,10 @@ StepBuilder::run(StringRef lossSpec, ArrayRef<std::string> trainable,
     return failure();
   running = *statistics;
   expandDropout(entry, calls, rule.seed);
+  for (func::FuncOp each : module.getOps<func::FuncOp>())
+    expandRng(each, each == entry ? calls : Value(), rule.seed);
   builder.setInsertionPoint(entry.getBody().front().getTerminator());
-  // Dropout or a norm may have replaced it.
+  // What is drawn or a norm may have replaced it.
   Value value = entry.getBody().front().getTerminator()->getOperand(0);
   if (failed(markGradients(value)))
     return failure();

@@ -74,6 +74,10 @@ llvm::DenseSet<mlir::Value> findOuterLayers(mlir::func::FuncOp entry);
 /// of its own, counted by logical coordinates: the same for every layout.
 void expandDropout(mlir::func::FuncOp entry, mlir::Value calls, int64_t seed);
 
+/// Replaces each nn.rng of `entry` in the same way. Without `calls` the numbers
+/// are those of one call that no step is.
+void expandRng(mlir::func::FuncOp entry, mlir::Value calls, int64_t seed);
+
 /// A verdict as a scalar, and whether a verdict is that the step is done, on
 /// which every state but the count of calls is written.
 mlir::Value buildVerdictConstant(const NNBuilder &build, Verdict verdict);

@@ -60,21 +60,6 @@ Value autodiff::buildOrthonormal(const NNBuilder &build, Value matrix,
   return rank == 1 ? rows.front() : build.make<nn::ConcatOp>(rows, 0);
 }
 
-Value autodiff::buildNormal(const NNBuilder &build, Value key,
-                            RankedTensorType type) {
-  ArrayRef<int64_t> shape = type.getShape();
-  auto draw = [&](int64_t drawn) {
-    return build.cast(buildUniform(build, key, shape, drawn),
-                      type.getElementType());
-  };
-  Value first = draw(0), second = draw(type.getNumElements());
-  // 1 - u is above 0, whose logarithm is no number.
-  Value length = build.sqrt(build.scale(
-      build.make<nn::LogOp>(build.sub(build.splat(1, first), first)), -2));
-  Value angle = build.scale(second, 2 * M_PI);
-  return build.mul(length, build.cos(angle));
-}
-
 Factored autodiff::buildFactored(const NNBuilder &build, Value matrix,
                                  Value right, double epsilon) {
   Value left = build.matmul(buildOrthonormal(build, right, epsilon), matrix,

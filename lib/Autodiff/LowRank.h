@@ -24,10 +24,6 @@ std::optional<LowRank> chooseLowRank(llvm::ArrayRef<int64_t> shape,
 mlir::Value buildOrthonormal(const NNBuilder &build, mlir::Value matrix,
                              double epsilon);
 
-/// Numbers of the standard normal distribution (Box and Muller's way).
-mlir::Value buildNormal(const NNBuilder &build, mlir::Value key,
-                        mlir::RankedTensorType type);
-
 /// One turn of the power iteration.
 struct Factored {
   mlir::Value product; ///< [rows, columns]

@@ -126,8 +126,9 @@ def BuildStepPass : Pass<"nn-build-step", "::mlir::ModuleOp"> {
       (1 - m)^U r + sum of m (1 - m)^(U-1-i) b_i: what U = `batch-norm-updates`
       updates one after another come to, b_i the mean of the statistics of as many
       parts (docs/BatchNorm.md; lib/Autodiff/BatchNorm.cpp).
-    - Dropout draws from the seed, the number of the call, its site in the model and
-      the logical coordinates of the element.
+    - Dropout and `nn.rng` draw from the seed, the number of the call, their site in the
+      model and the logical coordinates of the element; in the other entries `nn.rng`
+      draws from a number that no call has.
 
     Runs on phase `nn`; the first pass of phase `train`. Refuses a loss of more
     than one element, a trained parameter that reaches the loss through an op

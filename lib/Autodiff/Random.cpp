@@ -2,6 +2,8 @@
 
 #include "Random.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace accel;
 using namespace accel::autodiff;
@@ -52,4 +54,19 @@ Value autodiff::buildUniform(const NNBuilder &build, Value key,
         build.add(coordinates, build.splat(double(drawn), coordinates));
   return nn::RandomUniformOp::create(build.builder, build.loc, coordinates,
                                      build.spread(key, shape));
+}
+
+Value autodiff::buildNormal(const NNBuilder &build, Value key,
+                            RankedTensorType type) {
+  ArrayRef<int64_t> shape = type.getShape();
+  auto draw = [&](int64_t drawn) {
+    return build.cast(buildUniform(build, key, shape, drawn),
+                      type.getElementType());
+  };
+  Value first = draw(0), second = draw(type.getNumElements());
+  // 1 - u is above 0, whose logarithm is no number.
+  Value length = build.sqrt(build.scale(
+      build.make<nn::LogOp>(build.sub(build.splat(1, first), first)), -2));
+  Value angle = build.scale(second, 2 * M_PI);
+  return build.mul(length, build.cos(angle));
 }

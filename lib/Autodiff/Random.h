@@ -22,6 +22,12 @@ mlir::Value buildRandomKey(const NNBuilder &build, mlir::Value calls,
 mlir::Value buildUniform(const NNBuilder &build, mlir::Value key,
                          llvm::ArrayRef<int64_t> shape, int64_t drawn = 0);
 
+/// Numbers of the standard normal distribution, as many and at the same
+/// coordinates (Box and Muller, A note on the generation of random normal
+/// deviates, 1958).
+mlir::Value buildNormal(const NNBuilder &build, mlir::Value key,
+                        mlir::RankedTensorType type);
+
 } // namespace accel::autodiff
 
 #endif // ACCEL_LIB_AUTODIFF_RANDOM_H

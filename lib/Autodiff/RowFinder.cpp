@@ -23,13 +23,21 @@ LogicalResult RowFinder::run() {
   if (!findInputs())
     return failure();
   for (Operation &op : entry.getBody().front().without_terminator()) {
-    State state = transfer(&op);
+    State state = isDrawnByRow(op) ? State{RowKind::Rows, 0, 1} : transfer(&op);
     if (state.kind != RowKind::Free)
       for (Value result : op.getResults())
         if (!states.contains(result)) // results with places of their own
           states[result] = state;
   }
   return success();
+}
+
+/// Whether random numbers have the batch's size first, as those have that
+/// depend on no input: what they make goes by rows as what is fed does.
+bool RowFinder::isDrawnByRow(Operation &op) const {
+  auto rng = dyn_cast<nn::RngOp>(op);
+  return rng && rng.getType().getRank() > 0 &&
+         rng.getType().getDimSize(0) == batch;
 }
 
 ArrayAttr RowFinder::getInputs(Builder &builder) const {
@@ -261,6 +269,8 @@ bool RowFinder::isEqualAlong(Value value, const State &at) {
   Operation *op = value.getDefiningOp();
   if (isa<nn::ConstantOp>(op))
     return false;
+  if (isa<nn::RngOp>(op)) // each row's are its own, in any place
+    return true;
   if (auto iota = dyn_cast<nn::IotaOp>(op))
     return iota.getDim() != at.dim;
   auto sharded = dyn_cast<ShardingRuleOpInterface>(op);

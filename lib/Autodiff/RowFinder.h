@@ -74,6 +74,7 @@ private:
                                          const ShardingRule::Tensor &tensor,
                                          llvm::ArrayRef<int64_t> shape,
                                          Place place, bool &isTwice);
+  bool isDrawnByRow(mlir::Operation &op) const;
   static bool isNumbered(const ShardingRule &rule, Place place);
   State transfer(mlir::Operation *op);
   std::optional<Place> findCommonPlace(mlir::Operation *op,

@@ -76,7 +76,7 @@ private:
   bool verifyOps() {
     bool valid = true;
     entry.walk([&](Operation *op) {
-      if (isa<nn::DropoutOp>(op)) {
+      if (isa<nn::DropoutOp, nn::RngOp>(op)) {
         op->emitOpError() << "draws anew in every step of training, expected "
                              "--train or a model exported for inference";
         valid = false;

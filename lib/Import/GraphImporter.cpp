@@ -72,7 +72,8 @@ LogicalResult GraphImporter::importNode(const onnx::NodeProto &node) {
            << "opset " << version << " is not supported, expected "
            << kOldestOpset << " to " << kNewestOpset;
   if (auto decision = decisions.find(&node); decision != decisions.end())
-    return importDecision(importer, Decision(decision->second));
+    if (auto made = importDecision(importer, Decision(decision->second)))
+      return *made;
   const OpRow *row = findOp(domain, node.op_type(), version);
   if (!row)
     return importer.error() << "not supported";

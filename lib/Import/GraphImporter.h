@@ -23,8 +23,7 @@ struct ImportedValue {
   static ImportedValue of(mlir::Value tensor) { return {tensor, false, {}}; }
 };
 
-/// What a node makes of random numbers: 1 with a probability, and else 0. One
-/// without a probability only leads there.
+/// What a node makes of random numbers: 1 with a probability, and else 0.
 struct Decision {
   llvm::SmallVector<int64_t> shape;
   mlir::Type element;
@@ -54,7 +53,7 @@ public:
       restored;
   /// What NonZero chooses at run time.
   Choices choices;
-  /// Of random numbers that have been met (Ops/Random.cpp).
+  /// By the node that makes one a number (Ops/Random.cpp).
   llvm::DenseMap<const onnx::NodeProto *, Decision> decisions;
   /// The states that operands 3 and 4 of batch norms that are trained are.
   llvm::DenseMap<std::pair<const onnx::NodeProto *, unsigned>, mlir::Value>
@@ -65,8 +64,8 @@ public:
   int64_t room = kMostOperations;
   /// Nodes in all iterations of loops so far.
   int64_t iterated = 0;
-  /// Dropouts in training mode so far.
-  int64_t dropouts = 0;
+  /// Dropouts in training mode and other random numbers so far.
+  int64_t draws = 0;
   /// The traced calls of nodes, by the names that locations have; kept where
   /// they are asked for.
   llvm::StringMap<std::string> calls;

@@ -56,8 +56,10 @@ llvm::ArrayRef<OpRow> updateOps();
 llvm::ArrayRef<OpRow> controlOps();
 llvm::ArrayRef<OpRow> randomOps();
 
-/// Imports a node in `GraphImporter::decisions`, in the place of its row.
-mlir::LogicalResult importDecision(NodeImporter &n, const Decision &decision);
+/// Imports a node in `GraphImporter::decisions`, in the place of its row;
+/// nothing where the row is right, since no probability is known now.
+std::optional<llvm::LogicalResult> importDecision(NodeImporter &n,
+                                                  const Decision &decision);
 
 /// The rows of all of these.
 llvm::ArrayRef<const OpRow *> allOps();

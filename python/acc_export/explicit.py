@@ -103,6 +103,12 @@ ROWS = [
     Row(aten.scaled_dot_product_attention.default, formulas.broadcast_attention, _broadcasts),
     Row(aten.scaled_dot_product_attention.default, formulas.masked_attention, _has_truth_mask),
     Row(aten.dropout_.default, formulas.dropout_in_place),
+    Row(aten.uniform_.default, formulas.uniform_in_place),
+    Row(aten.rand.generator, formulas.without_generator(torch.rand)),
+    Row(aten.randn.generator, formulas.without_generator(torch.randn)),
+    Row(aten.randint.generator, formulas.without_generator(
+        lambda high, size, **options: torch.randint(0, high, size, **options))),
+    Row(aten.randint.low_generator, formulas.without_generator(torch.randint)),
     Row(aten.batch_norm.default, formulas.batch_norm, lambda training, **_: not training),
     Row(aten.batch_norm.default, formulas.batch_norm_without_states,
         lambda training, running_mean, **_: training and running_mean is None),

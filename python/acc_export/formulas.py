@@ -31,6 +31,17 @@ def dropout_in_place(input, p, train):
     return input.copy_(torch.dropout(input, p, train))
 
 
+def without_generator(draw):
+    """`generator=None`, which the exporter does not know, is the default."""
+    return lambda *sizes, generator, **options: draw(*sizes, **options)
+
+
+def uniform_in_place(self, low=0.0, high=1.0, **named):
+    """Of which the exporter knows nothing; a bound's own name is no name in Python."""
+    low, high = named.get("from", low), named.get("to", high)
+    return self.copy_(low + (high - low) * torch.rand_like(self))
+
+
 def masked_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, *,
                      scale=None, enable_gqa=False):
     """Where a mask of truth values leaves a row nothing, PyTorch gives 0; the exporter adds

@@ -112,7 +112,10 @@ def trace(module, args, kwargs, dynamic_shapes, known=frozenset()):
     said = io.StringIO()  # pages of graph where it fails: the error is enough
     try:
         with (quiet(), contextlib.redirect_stderr(said), _guards(known), experts.traceable(module),
-              checkpoints.traced(), _without_other_random_numbers(), torch.enable_grad()):
+              checkpoints.traced(), _without_other_random_numbers(),
+              # Checks of what distributions are given are branches on values.
+              replaced(torch.distributions.Distribution, "_validate_args", False),
+              torch.enable_grad()):
             program = torch.export.export(module, args, kwargs or None,
                                           dynamic_shapes=_dimensions(dynamic_shapes),
                                           strict=False)

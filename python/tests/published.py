@@ -19,7 +19,8 @@ import common  # noqa: F401 (finds the packages)
 
 from acc_data import cli as data_cli
 from acc_export import cli as export_cli
-from test_data import mix, permuted
+from draws import mix
+from test_data import permuted
 from training import TOOLS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

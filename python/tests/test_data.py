@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 
 from common import acc_export
+from draws import mix
 from training import WITHOUT_TOOLS, Refused, TrainCase
 
 BATCH, ROWS, LENGTH, WORDS, WIDTH, FEATURES, CLASSES = 4, 11, 6, 20, 8, 3, 5
@@ -50,15 +51,6 @@ def samples(rows, seed):
 
 def take(data, rows):
     return [value[:, rows] if name == "features" else value[rows] for name, value in data.items()]
-
-
-def mix(value):
-    """The finisher of splitmix64."""
-    most = 2 ** 64 - 1
-    value = value + 0x9E3779B97F4A7C15 & most
-    value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & most
-    value = (value ^ value >> 27) * 0x94D049BB133111EB & most
-    return value ^ value >> 31
 
 
 def permuted(count, key, index):

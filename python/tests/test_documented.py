@@ -181,7 +181,13 @@ def stochastic_depth(case):
     case.export(Small(lambda s, x: drop(s, s.a(x))), (X,))
     case.tool("acc-opt", case.folder / "model.onnx", "--train", "--loss", "loss", "-o",
               case.folder / "m.accx")
-    case.refused("decide what is dropped", lambda s, h: (h * torch.rand(6, 6)).sum())
+
+
+def noise(case):
+    summary, model = case.export(Small(lambda s, x: (s.a(x) + torch.randn(6, 6) * torch.rand(6, 1)).sum()), (X,))
+    case.assertIn("RandomNormalLike", operators(model))
+    case.tool("acc-opt", case.folder / "model.onnx", "--train", "--loss", "loss", "-o",
+              case.folder / "m.accx")
 
 
 def plain_cross_entropy(case):
@@ -432,7 +438,8 @@ def changed(case):
 ROWS = {
     "parameters": parameters, "buffers, constants": buffers, "parametrised modules": parametrised,
     "`detach()`": stops, "dropout in training mode": dropout,
-    "stochastic depth": stochastic_depth, "`cross_entropy`, plain": plain_cross_entropy, "label smoothing": losses,
+    "stochastic depth": stochastic_depth, "other random numbers": noise,
+    "`cross_entropy`, plain": plain_cross_entropy, "label smoothing": losses,
     "batch norm in training mode": trained_norms,
     "batch norm in `eval()`": formulas, "complex tensors": complex_numbers,
     "`padding_idx`": padding, "regions of `torch.utils.checkpoint`": checkpointed,

@@ -11,27 +11,12 @@ import ml_dtypes
 import numpy as np
 import torch
 
-from published import mix
+from draws import mix, philox
 from test_fp8 import CONVERTED, F32, FLT_MAX, IDS, LAYOUTS, RATE, STEPS, Fp8Case, Net, e4m3
 from training import WITHOUT_TOOLS, TrainCase
 
 SIGNS = torch.tensor([1 if sign == "+" else -1 for sign in "+++-+------+-+--"]).double()
 WORD = 2 ** 64 - 1
-
-
-def philox(counters, key):
-    """The first words of Philox4x32-10 (Salmon et al., SC'11), as numbers in [0, 1)."""
-    most = np.uint64(2 ** 32 - 1)
-    half = np.uint64(32)
-    counters = counters.astype(np.uint64)
-    x = [counters & most, counters >> half, np.zeros_like(counters), np.zeros_like(counters)]
-    low, high = key & 0xFFFFFFFF, key >> 32
-    for _ in range(10):
-        first, second = np.uint64(0xD2511F53) * x[0], np.uint64(0xCD9E8D57) * x[2]
-        x = [second >> half ^ x[1] ^ np.uint64(low), second & most,
-             first >> half ^ x[3] ^ np.uint64(high), first & most]
-        low, high = low + 0x9E3779B9 & 0xFFFFFFFF, high + 0xBB67AE85 & 0xFFFFFFFF
-    return (x[0] >> np.uint64(8)).astype(np.float64) * 2.0 ** -24
 
 
 def draw(name, call, shape, seed=0):

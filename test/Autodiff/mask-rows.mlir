@@ -39,6 +39,38 @@ func.func @main(%x: tensor<4x3xf32> {nn.input = "x"}, %y: tensor<2x4xf32> {nn.in
 
 // -----
 
+// Random numbers are each row's own: with what is fed, and alone where they have the batch's size first.
+
+module {
+// CHECK-LABEL: func.func @noise
+// CHECK-SAME: %[[MASK:.*]]: tensor<4xi1> {nn.input = "row_mask"}
+nn.state @w : tensor<3xf32> = dense<1.0>
+func.func @noise(%x: tensor<4x3xf32> {nn.input = "x"}, %w: tensor<3xf32> {nn.state = @w})
+    -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
+  %b = nn.broadcast %w : (tensor<3xf32>) -> tensor<4x3xf32>
+  %n = nn.rng normal site 0 : tensor<4x3xf32>
+  %half = nn.constant dense<0.5> : tensor<4x3xf32>
+  %z = nn.mul %n, %half : tensor<4x3xf32>
+  // CHECK: %[[P:.*]] = nn.add %[[X:.*]], %{{.*}} : tensor<4x3xf32>
+  %p = nn.add %x, %z : tensor<4x3xf32>
+  // CHECK: %[[Q:.*]] = nn.mul %[[P]], %{{.*}} : tensor<4x3xf32>
+  %q = nn.mul %p, %b : tensor<4x3xf32>
+  // CHECK: %[[KEPT:.*]] = nn.mul %[[Q]], %{{.*}} : tensor<4x3xf32>
+  // CHECK: nn.reduce sum %[[KEPT]] dims [0, 1]
+  %s = nn.reduce sum %q dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+  // CHECK: %[[ALONE:.*]] = nn.mul %{{.*}}, %{{.*}} : tensor<4x3xf32>
+  %g = nn.rng uniform site 1 : tensor<4x3xf32>
+  %h = nn.mul %g, %b : tensor<4x3xf32>
+  // CHECK: %[[KEPT2:.*]] = nn.mul %[[ALONE]], %{{.*}} : tensor<4x3xf32>
+  // CHECK: nn.reduce sum %[[KEPT2]] dims [0, 1]
+  %t = nn.reduce sum %h dims [0, 1] : (tensor<4x3xf32>) -> tensor<f32>
+  %l = nn.add %s, %t : tensor<f32>
+  return %l : tensor<f32>
+}
+}
+
+// -----
+
 func.func @main(%x: tensor<4xf32> {nn.input = "x"}) -> (tensor<f32> {nn.output = "loss"}) attributes {nn.entry} {
   %s = nn.reduce sum %x dims [0] : (tensor<4xf32>) -> tensor<f32>
   %quarter = nn.constant dense<0.25> : tensor<f32>

@@ -157,7 +157,8 @@ def make(name):
         side, arguments = MODELS[name]
         model, shape = timm.create_model(name, num_classes=7, **arguments), (3, side, side)
     for part in model.modules():
-        if isinstance(part, (torch.nn.Dropout, torch.nn.Dropout2d, torch.nn.Dropout3d)):
+        if isinstance(part, (torch.nn.Dropout, torch.nn.Dropout2d, torch.nn.Dropout3d,
+                             torchvision.ops.StochasticDepth)):
             part.p = 0.0
         for rate in ("drop_prob", "drop_rate"):  # of F.dropout, whose draws are PyTorch's
             if hasattr(part, rate):

@@ -1,10 +1,12 @@
 """Trains a module with acc and with PyTorch, in float64 and in training mode (batch norms take
 statistics), and compares losses, parameters and running statistics after three steps.
 
-Each is exported by acc-export, and runs on one rank, on two with two micro-batches, and on four
-with ZeRO-3. Its loss is a sum over all of its floating-point outputs, so that nothing that it
-computes goes unread."""
+Each is exported by acc-export, by torch.onnx.export as it is, and by that without its optimizer
+(`--ways`), and runs on one rank, on two with two micro-batches, and on four with ZeRO-3. Its loss is
+a sum over all of its floating-point outputs, so that nothing that it computes goes unread. Of a file
+of the default exporter that folded what is trained, the refusal is right that says so."""
 import argparse
+import contextlib
 import copy
 import json
 import logging
@@ -29,6 +31,9 @@ BATCH, STEPS, RATE = 8, 3, 2.0 ** -6
 LAYOUTS = (((), 1), (("--mesh", "dp=2", "--micro-batches", "2"), 2),
            (("--mesh", "dp=4", "--set", "zero_stage=3"), 1))
 FLOOR = 1e-2  # of a loss, which is a sum of numbers of both signs
+WAYS = ("acc-export", "unoptimised", "default")
+#: In the refusals of what the default exporter's optimizer leaves no trace of.
+FOLDED = ("was folded", "folded it", "merged", "drops what adds less than 1e-8", "is gone")
 LIMIT = 1e-5  # of a loss; of a parameter, relative to how far it moved: constants are float32
 
 
@@ -55,7 +60,7 @@ def floats(value):
 
 
 class Summed(torch.nn.Module):
-    """What a model computes as one number, which is its loss."""
+    """What a model computes as one number, which is its loss; of a number itself."""
 
     def __init__(self, model, by_name):
         super().__init__()
@@ -65,6 +70,9 @@ class Summed(torch.nn.Module):
         outputs = self.model(**inputs) if self.by_name else self.model(*inputs.values())
         total = 0
         for output in floats(outputs):
+            if output.dim() == 0:
+                total = total + output
+                continue
             places = torch.arange(output[0].numel(), dtype=output.dtype).view(output[0].shape)
             total = total + (torch.tanh(output / 10) * torch.cos(places)).mean()
         return total
@@ -91,7 +99,7 @@ def double(value):
     return value.double() if value.is_floating_point() else value
 
 
-def train(model, inputs, micro_batches):
+def train(model, inputs, micro_batches, draws):
     """Losses, and the model after the steps. Numbers of norms are of float32 in the file, and
     norms of few numbers tell."""
     model = copy.deepcopy(model).double()
@@ -101,12 +109,13 @@ def train(model, inputs, micro_batches):
             part.momentum = 1 - float(np.float32(1 - part.momentum))
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
     losses = []
-    for _ in range(STEPS):
+    for step in range(STEPS):
         optimizer.zero_grad()
         total = 0.0
         for number in range(micro_batches):
-            loss = model(**{key: double(value).chunk(micro_batches)[number]
-                            for key, value in inputs.items()}) / micro_batches
+            with draws.of(step, number, micro_batches) if draws else contextlib.nullcontext():
+                loss = model(**{key: double(value).chunk(micro_batches)[number]
+                                for key, value in inputs.items()}) / micro_batches
             loss.backward()
             total += loss.item()
         losses.append(total)
@@ -131,17 +140,31 @@ def compare(model, trained, weights):
     return worst
 
 
-def check(model, inputs, tools, work):
+def export(model, inputs, way, work):
+    """Writes work/model.onnx and work/inputs. Returns what acc-opt has to be told beside."""
+    if way == "acc-export":
+        acc_export.export(model, (), inputs, dir=work)
+        return []
+    torch.onnx.export(model, (), str(work / "model.onnx"), kwargs=inputs, dynamo=True, verbose=False,
+                      optimize=way == "default", input_names=list(inputs), output_names=["loss"])
+    (work / "inputs").mkdir()
+    for name, value in inputs.items():
+        np.save(work / "inputs" / f"{name}.npy", value.numpy())
+    has_norms = any(isinstance(part, torch.nn.modules.batchnorm._BatchNorm) for part in model.modules())
+    return ["--batch-norm=train"] if has_norms else []
+
+
+def check(model, inputs, way, tools, work, draws):
     """Exports and trains in all layouts. Returns the largest errors of losses and of parameters."""
-    acc_export.export(model, (), inputs, dir=work)
+    said = export(model, inputs, way, work)
     for path in (work / "inputs").glob("*.npy"):
         np.save(path, double(torch.from_numpy(np.load(path))).numpy())
     loss_error = parameter_error = 0.0
     for layout, micro_batches in LAYOUTS:
-        losses, trained = train(model, inputs, micro_batches)
+        losses, trained = train(model, inputs, micro_batches, draws)
         program, saved = work / "train.accx", work / "weights.safetensors"
         run(tools / "acc-opt", work / "model.onnx", "--train", "--loss", "loss", "--dtype=f64",
-            "--entries=step", "--optimizer", "sgd", "--set", f"optimizer.lr={RATE}", *layout, "-o",
+            "--entries=step", *said, "--optimizer", "sgd", "--set", f"optimizer.lr={RATE}", *layout, "-o",
             program)
         lines = run(tools / "acc-run", program, "--steps", STEPS, "--inputs", work / "inputs", "--json",
                     "--save-weights", saved).splitlines()
@@ -153,28 +176,35 @@ def check(model, inputs, tools, work):
     return loss_error, parameter_error
 
 
-def main(description, architectures, make):
-    """Checks those that the command line names, or all. `make(name)` gives a model and its inputs."""
+def main(description, architectures, make, draws=None):
+    """Checks those that the command line names, or all. `make(name)` gives a model and its inputs;
+    `draws` are the random numbers of models that draw."""
     parser = argparse.ArgumentParser(description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("architectures", nargs="*", metavar="ARCHITECTURE",
                         help=", ".join(architectures))
+    parser.add_argument("--ways", metavar="WAY,...", default=",".join(WAYS),
+                        help="default: %(default)s")
     parser.add_argument("--tools", type=pathlib.Path, default=ROOT / "build" / "bin")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
     failed = 0
     for name in arguments.architectures or architectures:
-        began = time.monotonic()
-        with tempfile.TemporaryDirectory() as work:
-            try:
-                loss, parameter = check(*make(name), arguments.tools, pathlib.Path(work))
-                wrong = not (loss <= LIMIT and parameter <= LIMIT)
-                text = f"loss {loss:.1e}, parameters {parameter:.1e} of their moves"
-            except (Refused, acc_export.Refused) as problem:
-                wrong, text = True, str(problem)
-        failed += wrong
-        print(f"{name:16} {'WRONG: ' if wrong else ''}{text} ({time.monotonic() - began:.0f} s)",
-              flush=True)
+        for way in arguments.ways.split(","):
+            began = time.monotonic()
+            with tempfile.TemporaryDirectory() as work:
+                try:
+                    loss, parameter = check(*make(name), way, arguments.tools, pathlib.Path(work),
+                                            draws)
+                    wrong = not (loss <= LIMIT and parameter <= LIMIT)
+                    text = f"loss {loss:.1e}, parameters {parameter:.1e} of their moves"
+                except (Refused, acc_export.Refused, torch.onnx.OnnxExporterError) as problem:
+                    text = str(problem)
+                    wrong = way != "default" or not any(words in text for words in FOLDED)
+                    text = text if wrong else f"refused by name: {text[:200]}"
+            failed += wrong
+            print(f"{name:16} {way:11} {'WRONG: ' if wrong else ''}{text} "
+                  f"({time.monotonic() - began:.0f} s)", flush=True)
     if failed:
         raise SystemExit(f"{failed} of them are wrong")

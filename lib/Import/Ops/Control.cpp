@@ -34,7 +34,7 @@ static LogicalResult importTrainingDropout(Importer &n, Value x, double ratio) {
   OpBuilder &builder = n.graph.builder;
   return n.finish(n.create<nn::DropoutOp>(
       x, {n.named("ratio", builder.getF64FloatAttr(ratio)),
-          n.named("site", n.graph.dropouts++)}));
+          n.named("site", n.graph.draws++)}));
 }
 
 static LogicalResult importDropout(Importer &n) {

@@ -1,9 +1,10 @@
-// Import of random numbers that decide what is dropped: stochastic depth (Huang
-// et al., ECCV 2016), as floor(p + u), as u < p made a number, or as Bernoulli.
+// Import of random numbers.
 //
-// Each is 1 with probability p, and else 0: p times a dropout of ones, which is
-// p where nothing is dropped. So what is divided by p in training is left as it
-// is in evaluation, as modules do.
+// Those that decide what is dropped are stochastic depth (Huang et al., ECCV
+// 2016), as floor(p + u), as u < p made a number, or as Bernoulli. Each is 1
+// with probability p, and else 0: p times a dropout of ones, which is p where
+// nothing is dropped. So what is divided by p in training is left as it is in
+// evaluation, as modules do. All others are noise, there as in training.
 
 #include "lib/Import/OpTable.h"
 #include "lib/Import/Tensors.h"
@@ -14,21 +15,18 @@ using namespace accel::import;
 
 using Importer = NodeImporter;
 
-/// 1 with probability p, and else 0.
+/// Of what is kept where something may be.
+static bool isProbability(double p) { return p > 0 && p <= 1; }
+
+/// Floats that are 1 with probability p, and else 0.
 static Value dropOnes(Importer &n, ArrayRef<int64_t> shape, Type element,
                       double p) {
-  if (!isa<FloatType>(element) || !(p > 0 && p <= 1)) {
-    n.error() << "expected floats that are 1 with a probability in (0, 1], "
-                 "found "
-              << element << " and " << p;
-    return nullptr;
-  }
   Value ones = n.splat(shape, element, 1);
   if (p == 1)
     return ones;
   Value kept = n.create<nn::DropoutOp>(
       ones, {n.named("ratio", n.graph.builder.getF64FloatAttr(1 - p)),
-             n.named("site", n.graph.dropouts++)});
+             n.named("site", n.graph.draws++)});
   return n.scale(kept, p);
 }
 
@@ -94,104 +92,172 @@ static LogicalResult checkIsTrained(Importer &n) {
                       "or a model exported for inference";
 }
 
-/// Numbers in [0, 1) that nobody sees: what they decide is made where it is a
-/// number (importDecision).
-static LogicalResult importDraw(Importer &n, ArrayRef<int64_t> shape,
-                                Type element) {
-  n.ignoreAttr("seed");
-  if (n.floatAttr("low", 0) != 0 || n.floatAttr("high", 1) != 1)
-    return n.error() << "expected random numbers in [0, 1)";
-  if (n.hasFailed() || failed(checkIsTrained(n)))
-    return failure();
-  if (!n.wantsResult(0))
-    return n.error() << "expected a result";
-  StringRef drawn = n.node.output(0);
+/// Numbers of a distribution, anew in each step.
+static Value draw(Importer &n, nn::RngDistribution distribution,
+                  ArrayRef<int64_t> shape, Type element) {
+  auto type = nn::RngDistributionAttr::get(n.loc.getContext(), distribution);
+  return n.create<nn::RngOp>(
+      {}, {n.named("distribution", type), n.named("site", n.graph.draws++)},
+      RankedTensorType::get(shape, element));
+}
+
+/// Of numbers u in [0, 1) that alone decide what is dropped, as floor(p + u) or
+/// as u < p made a number, the node that makes the decision one, and p.
+static std::optional<std::pair<const onnx::NodeProto *, StringRef>>
+findDecision(Importer &n, StringRef drawn) {
   const onnx::NodeProto *used = findReader(n, drawn);
   const onnx::NodeProto *decided =
       used && used->input_size() == 2 && used->output_size() == 1
           ? findReader(n, used->output(0))
           : nullptr;
-  StringRef by = used ? StringRef(used->op_type()) : StringRef(),
-            as = decided ? StringRef(decided->op_type()) : StringRef();
+  if (!decided)
+    return std::nullopt;
+  StringRef by = used->op_type(), as = decided->op_type();
   bool isFloor = by == "Add" && as == "Floor";
   bool isLess = by == "Less" && StringRef(used->input(0)) == drawn &&
                 (as == "Cast" || as == "CastLike") &&
                 StringRef(decided->input(0)) == used->output(0);
   if (!isFloor && !isLess)
-    return n.error()
-           << "expected random numbers u that decide what is dropped, as "
-              "floor(p + u) or as u < p made a number, found a use by "
-           << (used ? "operator '" + by.str() + "'" : "several, or by none")
-           << "; dropout and stochastic depth are trained, other noise is not "
-              "supported yet";
-  StringRef p = used->input(used->input(0) == drawn ? 1 : 0);
-  n.graph.decisions[used] = {};
-  n.setResult(0, n.splat(shape, element, 0)); // of which the type is read
-  n.graph.decisions[decided] = {SmallVector<int64_t>(shape), element, p.str()};
-  return n.finish();
+    return std::nullopt;
+  return std::pair(decided,
+                   StringRef(used->input(used->input(0) == drawn ? 1 : 0)));
 }
 
-static LogicalResult importUniformLike(Importer &n) {
-  return importDraw(n, Importer::shape(n.operand(0)), readTypeLike(n));
+static LogicalResult importUniformOf(Importer &n, ArrayRef<int64_t> shape,
+                                     Type element) {
+  n.ignoreAttr("seed");
+  double low = n.floatAttr("low", 0), high = n.floatAttr("high", 1);
+  if (n.hasFailed() || failed(checkIsTrained(n)))
+    return failure();
+  Value drawn = draw(n, nn::RngDistribution::uniform, shape, element);
+  if (low != 0 || high != 1)
+    return n.finish(n.plus(n.scale(drawn, high - low), low));
+  if (n.wantsResult(0))
+    if (auto decision = findDecision(n, n.node.output(0)))
+      n.graph.decisions[decision->first] = {SmallVector<int64_t>(shape),
+                                            element, decision->second.str()};
+  return n.finish(drawn);
 }
 
-static LogicalResult importUniform(Importer &n) {
+static LogicalResult importNormalOf(Importer &n, ArrayRef<int64_t> shape,
+                                    Type element) {
+  n.ignoreAttr("seed");
+  double mean = n.floatAttr("mean", 0), deviation = n.floatAttr("scale", 1);
+  if (n.hasFailed() || failed(checkIsTrained(n)))
+    return failure();
+  Value drawn = draw(n, nn::RngDistribution::normal, shape, element);
+  if (deviation != 1)
+    drawn = n.scale(drawn, deviation);
+  return n.finish(mean == 0 ? drawn : n.plus(drawn, mean));
+}
+
+using ImportOf = LogicalResult(Importer &, ArrayRef<int64_t>, Type);
+
+template <ImportOf import> static LogicalResult importLike(Importer &n) {
+  Type element = readTypeLike(n);
+  if (!isa_and_nonnull<FloatType>(element))
+    return n.hasFailed()
+               ? failure()
+               : n.error() << "expected a type of floats, found " << element;
+  return import(n, Importer::shape(n.operand(0)), element);
+}
+
+template <ImportOf import> static LogicalResult importByShape(Importer &n) {
   auto shape = n.intsAttr("shape");
   auto isNegative = [](int64_t size) { return size < 0; };
   if (!shape || llvm::any_of(*shape, isNegative) || !isAddressable(*shape))
     return n.error() << "expected a 'shape' of a tensor whose elements can be "
                         "addressed";
-  return importDraw(n, *shape,
-                    readType(n, n.intAttr("dtype", onnx::TensorProto::FLOAT)));
+  Type element = readType(n, n.intAttr("dtype", onnx::TensorProto::FLOAT));
+  return element ? import(n, *shape, element) : failure();
 }
 
 static LogicalResult importBernoulli(Importer &n) {
   n.ignoreAttr("seed");
-  Type element = readTypeLike(n);
+  Value p = n.operand(0);
+  int64_t dtype = n.intAttr("dtype", 0);
+  Type element =
+      dtype ? elementType(dtype, n.loc.getContext()) : Importer::element(p);
   if (n.hasFailed() || failed(checkIsTrained(n)))
     return failure();
-  std::optional<double> p = getNumber(n.operand(0));
-  if (!p)
-    return n.error() << "expected one probability, known at compile time, "
-                        "found "
-                     << n.operand(0).getType();
-  return n.finish(dropOnes(n, Importer::shape(n.operand(0)), element, *p));
+  if (!element || !Importer::isFloat(p))
+    return n.error() << "expected probabilities, and a type for what they "
+                        "decide, found "
+                     << p.getType() << " and element type #" << dtype;
+  element = computeType(element, n.graph.options.f64);
+  std::optional<double> number = getNumber(p);
+  if (number && isProbability(*number) && isa<FloatType>(element))
+    return n.finish(dropOnes(n, Importer::shape(p), element, *number));
+  Value drawn = draw(n, nn::RngDistribution::uniform, Importer::shape(p),
+                     Importer::element(p));
+  return n.finish(
+      n.cast(n.compare(nn::ComparePredicate::lt, drawn, p), element));
 }
 
-LogicalResult import::importDecision(Importer &n, const Decision &decision) {
-  if (decision.probability.empty())
-    return success();
-  const ImportedValue *p = n.graph.lookup(decision.probability, n.loc);
-  std::optional<double> number =
-      p && p->tensor ? getNumber(p->tensor) : std::nullopt;
-  if (!number)
-    return n.error() << "expected one probability, known at compile time, "
-                        "found '"
-                     << decision.probability << "'";
-  Type element = decision.element;
+/// Classes by the logarithms of what is in proportion to their probabilities,
+/// the first plus noise of Gumbel's distribution the greatest (Gumbel, 1954).
+static LogicalResult importMultinomial(Importer &n) {
+  n.ignoreAttr("seed");
+  Value logits = n.operand(0);
+  int64_t count = n.intAttr("sample_size", 1);
+  Type element = elementType(n.intAttr("dtype", onnx::TensorProto::INT32),
+                             n.loc.getContext());
+  if (n.hasFailed() || failed(checkIsTrained(n)))
+    return failure();
+  if (!Importer::isFloat(logits) || Importer::rank(logits) != 2 || count != 1)
+    return n.error() << "expected one class of each row of a matrix of floats, "
+                        "found "
+                     << count << " of " << logits.getType();
+  if (!element || !element.isInteger())
+    return n.error() << "expected a type of integers";
+  ArrayRef<int64_t> shape = Importer::shape(logits);
+  Value u =
+      draw(n, nn::RngDistribution::uniform, shape, Importer::element(logits));
+  Value noise = n.unary<nn::NegOp>(
+      n.unary<nn::LogOp>(n.unary<nn::NegOp>(n.unary<nn::LogOp>(u))));
+  Value place = n.create<nn::TopKOp>(n.binary<nn::AddOp>(logits, noise),
+                                     n.named("k", int64_t(1)));
+  return n.finish(n.cast(place, element));
+}
+
+/// The type of what a node that makes a decision a number makes of it.
+static Type readDecided(Importer &n, const Decision &decision) {
   StringRef op = n.node.op_type();
   if (op == "Cast")
-    element = readType(n, n.intAttr("to", 0));
-  if (op == "CastLike") {
-    if (n.node.input_size() != 2)
-      return n.error() << "expected 2 operands, found " << n.node.input_size();
-    const ImportedValue *like = n.graph.lookup(n.node.input(1), n.loc);
-    if (!like || !like->tensor)
-      return failure();
-    element = Importer::element(like->tensor);
-  }
+    return elementType(n.intAttr("to", 0), n.loc.getContext());
+  if (op != "CastLike")
+    return decision.element;
+  const ImportedValue *like = n.node.input_size() == 2
+                                  ? n.graph.lookup(n.node.input(1), n.loc)
+                                  : nullptr;
+  return like && like->tensor ? Importer::element(like->tensor) : Type();
+}
+
+std::optional<LogicalResult> import::importDecision(Importer &n,
+                                                    const Decision &decision) {
+  const ImportedValue *p = n.graph.lookup(decision.probability, n.loc);
+  if (!p)
+    return failure();
+  std::optional<double> number =
+      p->tensor ? getNumber(p->tensor) : std::nullopt;
+  Type element = readDecided(n, decision);
+  if (!number || !isProbability(*number) ||
+      !isa_and_nonnull<FloatType>(element))
+    return std::nullopt;
   n.ignoreAttr("saturate");
   n.ignoreAttr("round_mode");
-  if (n.hasFailed())
-    return failure();
-  return n.finish(dropOnes(n, decision.shape, element, *number));
+  return n.finish(dropOnes(n, decision.shape,
+                           computeType(element, n.graph.options.f64), *number));
 }
 
 ArrayRef<OpRow> accel::import::randomOps() {
   static const OpRow rows[] = {
       {"", "Bernoulli", 15, 1, 1, importBernoulli},
-      {"", "RandomUniform", 1, 0, 0, importUniform},
-      {"", "RandomUniformLike", 1, 1, 1, importUniformLike},
+      {"", "Multinomial", 7, 1, 1, importMultinomial},
+      {"", "RandomNormal", 1, 0, 0, importByShape<importNormalOf>},
+      {"", "RandomNormalLike", 1, 1, 1, importLike<importNormalOf>},
+      {"", "RandomUniform", 1, 0, 0, importByShape<importUniformOf>},
+      {"", "RandomUniformLike", 1, 1, 1, importLike<importUniformOf>},
   };
   return rows;
 }

@@ -19,7 +19,8 @@ static bool hasOtherGradient(ModuleOp module) {
         if (auto gather = dyn_cast<nn::GatherOp>(op);
             gather && gather.getPaddingIndex())
           return WalkResult::interrupt();
-        return isa<nn::StopGradientOp, nn::DropoutOp, nn::BatchNormOp>(op)
+        return isa<nn::StopGradientOp, nn::DropoutOp, nn::RngOp,
+                   nn::BatchNormOp>(op)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })

@@ -127,6 +127,22 @@ static Value makeDropout(Model &m, Value x) {
                                  m.random.below(1000000));
 }
 
+/// Noise, by samples or for all of them, added or multiplied with.
+static Value makeNoise(Model &m, Value x) {
+  GraphBuilder &b = m.b;
+  Shape shape(b.shapeOf(x));
+  for (int64_t &size : shape)
+    if (m.random.chance(20))
+      size = 1;
+  auto type = RankedTensorType::get(shape, b.f64());
+  auto draw = [&](nn::RngDistribution distribution) {
+    return b.make<nn::RngOp>(type, distribution, m.random.below(1000000));
+  };
+  if (m.random.chance(50))
+    return b.add(x, b.mul(draw(nn::RngDistribution::normal), 0.2));
+  return b.mul(x, b.add(draw(nn::RngDistribution::uniform), 0.5));
+}
+
 static Value makeMasked(Model &m, Value x) {
   GraphBuilder &b = m.b;
   Value mask = b.unsqueeze(m.keep(), 2);
@@ -152,6 +168,7 @@ void fuzz::addPointwise(SmallVectorImpl<Layer> &layers) {
                  {"softmax", 2, false, makeSoftmax},
                  {"grouped", 2, false, makeGrouped},
                  {"dropout", 1, false, makeDropout},
+                 {"noise", 1, false, makeNoise},
                  {"masked", 4, false, makeMasked},
                  {"residual", 4, false, makeResidual}});
 }

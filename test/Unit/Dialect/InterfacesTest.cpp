@@ -46,27 +46,28 @@ protected:
 
 TEST_F(Interfaces, DialectHasOps) { EXPECT_GT(getOps().size(), 45u); }
 TEST_F(Interfaces, AllHaveAMeaning) {
-  expectOnAllBut<EvaluateOpInterface>({"nn.batch_norm", "nn.dropout"});
+  expectOnAllBut<EvaluateOpInterface>(
+      {"nn.batch_norm", "nn.dropout", "nn.rng"});
 }
 TEST_F(Interfaces, AllHaveACost) {
   expectOnAllBut<CostOpInterface>(
-      {"nn.batch_norm", "nn.dropout", "nn.stop_gradient"});
+      {"nn.batch_norm", "nn.dropout", "nn.rng", "nn.stop_gradient"});
 }
 // Rows are dealt by localisation, on one rank's tensors.
 TEST_F(Interfaces, AllHaveAShardingRule) {
-  expectOnAllBut<ShardingRuleOpInterface>(
-      {"nn.batch_norm", "nn.dropout", "nn.stop_gradient", "nn.deal_rows"});
+  expectOnAllBut<ShardingRuleOpInterface>({"nn.batch_norm", "nn.dropout",
+                                           "nn.rng", "nn.stop_gradient",
+                                           "nn.deal_rows"});
 }
-// Dropout is expanded, and stops are dropped, by nn-build-step, before anything
-// asks; products and
-// attention are commands of their own; iterations are products, the marks of
-// gradients and of whole sums are gone by then.
+// What is drawn is expanded, and stops are dropped, by nn-build-step, before
+// anything asks; products and attention are commands of their own; iterations
+// are products, the marks of gradients and of whole sums are gone by then.
 TEST_F(Interfaces, AllButCommandsAreKernelSources) {
   expectOnAllBut<KernelSourceOpInterface>(
       {"nn.matmul", "nn.grouped_matmul", "nn.grouped_matmul_grad", "nn.conv",
        "nn.conv_input_grad", "nn.conv_weight_grad", "nn.newton_schulz",
        "nn.deal_rows", "nn.attention", "nn.attention_grad", "nn.gradient",
-       "nn.complete", "nn.cut", "nn.batch_norm", "nn.dropout",
+       "nn.complete", "nn.cut", "nn.batch_norm", "nn.dropout", "nn.rng",
        "nn.stop_gradient"});
 }
 TEST_F(Interfaces, AllButCommandsAreEmitted) {
@@ -74,7 +75,7 @@ TEST_F(Interfaces, AllButCommandsAreEmitted) {
       {"nn.matmul", "nn.grouped_matmul", "nn.grouped_matmul_grad", "nn.conv",
        "nn.conv_input_grad", "nn.conv_weight_grad", "nn.newton_schulz",
        "nn.deal_rows", "nn.attention", "nn.attention_grad", "nn.gradient",
-       "nn.complete", "nn.cut", "nn.batch_norm", "nn.dropout",
+       "nn.complete", "nn.cut", "nn.batch_norm", "nn.dropout", "nn.rng",
        "nn.stop_gradient"});
 }
 } // namespace
