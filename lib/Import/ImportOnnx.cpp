@@ -124,14 +124,32 @@ ModelImporter::inputValue(const onnx::ValueInfoProto &input,
   return value;
 }
 
+/// One of what is repeated along dimensions of size 1.
+static DenseElementsAttr takeOne(DenseElementsAttr value,
+                                 RankedTensorType type) {
+  ArrayRef<int64_t> all = value.getType().getShape();
+  SmallVector<Attribute> kept;
+  for (auto [place, each] : llvm::enumerate(value.getValues<Attribute>())) {
+    int64_t rest = place;
+    bool isFirst = true;
+    for (int64_t dim = all.size() - 1; dim >= 0; rest /= all[dim--])
+      isFirst &= type.getDimSize(dim) != 1 || rest % all[dim] == 0;
+    if (isFirst)
+      kept.push_back(each);
+  }
+  return DenseElementsAttr::get(type, kept);
+}
+
 /// What was before a step of those that are undone: a reshape of the whole
-/// parameter, a cast, an addition, a product.
+/// parameter, repetition, a cast, an addition, a product.
 static DenseElementsAttr undo(const onnxio::ParameterStep &step,
                               DenseElementsAttr value, ArrayRef<int64_t> shape,
                               Type element) {
   using Step = onnxio::ParameterStep;
   if (step.kind == Step::Reshape)
     return value.reshape(RankedTensorType::get(shape, value.getElementType()));
+  if (step.kind == Step::Expand)
+    return takeOne(value, RankedTensorType::get(shape, value.getElementType()));
   if (step.kind == Step::Widen)
     return cast<DenseFPElementsAttr>(value).mapValues(
         element, [&](APFloat wide) {

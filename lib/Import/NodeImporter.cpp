@@ -36,6 +36,8 @@ Value NodeImporter::repeat(const onnxio::ParameterStep &step, Value value) {
         {named("dim", int64_t(0))});
   case Step::Reshape:
     return reshape(value, step.values);
+  case Step::Expand:
+    return broadcast(value, step.values);
   case Step::Scale:
     return create<nn::MulOp>({value, splatLike(value, step.number)});
   case Step::Offset:

@@ -81,13 +81,6 @@ static int32_t parameterType(StringRef dtype) {
       .Default(onnx::TensorProto::UNDEFINED);
 }
 
-static std::string printShape(ArrayRef<int64_t> shape) {
-  std::string text;
-  for (int64_t size : shape)
-    text += (text.empty() ? "" : ", ") + std::to_string(size);
-  return "[" + text + "]";
-}
-
 LogicalResult Reader::checkVersion() const {
   Expected<json::Value> parsed =
       json::parse(valueOf(file.model().metadata_props(), exportProperty));

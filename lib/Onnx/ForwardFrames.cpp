@@ -71,8 +71,11 @@ static bool callsNewObject(StringRef text) {
 //===-- Frames ------------------------------------------------------------===//
 
 /// A file of PyTorch's own modules. Those whose names begin with `_` hold
-/// autograd functions.
+/// autograd functions. That of transformers' activations holds modules alone,
+/// which functions make as they are called.
 static bool isTorchModule(const SourceLine &frame) {
+  if (StringRef(frame.file).ends_with("/transformers/activations.py"))
+    return true;
   auto [folder, name] = StringRef(frame.file).rsplit('/');
   return (folder.ends_with("torch/nn/modules") ||
           folder.ends_with("torch/ao/nn/qat/modules")) &&
@@ -95,6 +98,17 @@ static std::string keyOf(ArrayRef<SourceLine> frames, size_t number) {
   for (const SourceLine &frame : frames.take_front(number))
     key += frame.file + ":" + std::to_string(frame.line) + "\n";
   return key + frames[number].file;
+}
+
+/// A module whose forward is not in a file of PyTorch's modules. A parametrized
+/// one has that of the module that it was.
+static bool hasForwardElsewhere(StringRef className) {
+  constexpr StringLiteral kTorch = "torch.nn.", kUtilities = "torch.nn.utils.",
+                          kParametrized =
+                              "torch.nn.utils.parametrize.Parametrized";
+  return !className.starts_with(kTorch) ||
+         (className.starts_with(kUtilities) &&
+          !className.starts_with(kParametrized));
 }
 
 ForwardFrames::ForwardFrames(const TracedProgram &program) {
@@ -126,7 +140,7 @@ bool ForwardFrames::isModules(ArrayRef<SourceLine> frames, size_t number,
       (caller.contains(".apply(") && !callsFunction(frames[number - 1])))
     return true;
   for (size_t i = next; i < modules.size(); ++i)
-    if (!StringRef(modules[i].className).starts_with("torch.nn.")) {
+    if (hasForwardElsewhere(modules[i].className)) {
       next = i + 1;
       return true;
     }

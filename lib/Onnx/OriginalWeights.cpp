@@ -83,7 +83,11 @@ LogicalResult OnnxFile::readOriginals(StringRef path) {
         return where.error()
                << "expected the weights that '" << filePath
                << "' was exported with, found other values of parameter '"
-               << input.target << "'";
+               << input.target
+               << "'; if they are those, the exporter has folded something "
+                  "into "
+                  "it, as a batch norm: export with acc-export, or with "
+                  "torch.onnx.export(…, dynamo=True, optimize=False)";
       continue;
     }
     if (definesValue(graph(), input.target))

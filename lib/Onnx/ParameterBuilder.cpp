@@ -75,6 +75,13 @@ bool isUniform(const OnnxFile &file, const onnx::TensorProto &tensor) {
          !std::memcmp(data.data(), data.data() + size, data.size() - size);
 }
 
+std::string printShape(ArrayRef<int64_t> shape) {
+  std::string text;
+  for (int64_t size : shape)
+    text += (text.empty() ? "" : ", ") + std::to_string(size);
+  return "[" + text + "]";
+}
+
 /// Shape of p where `tensor` = transpose(p, permutation).
 static SmallVector<int64_t, 4> originalShape(const onnx::TensorProto &tensor,
                                              ArrayRef<int64_t> permutation) {

@@ -24,6 +24,9 @@ bool isFloatTensor(const onnx::TensorProto &tensor);
 
 bool isSingleElement(const onnx::TensorProto &tensor);
 
+/// As `[2, 3]`.
+std::string printShape(llvm::ArrayRef<int64_t> shape);
+
 /// True when all elements have the same bytes.
 bool isUniform(const OnnxFile &file, const onnx::TensorProto &tensor);
 

@@ -49,6 +49,7 @@ struct ParameterStep {
     Slice,   ///< `values`: dimension, start, size
     Rows,    ///< `values`: which of dimension 0, in turn
     Reshape, ///< `values`: the shape
+    Expand,  ///< `values`: the shape, of which sizes of 1 are repeated
     Scale,   ///< times `number`
     Offset,  ///< plus `number`
     Square,

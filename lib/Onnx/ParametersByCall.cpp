@@ -383,8 +383,8 @@ void Identifier::restoreFolded(std::vector<std::string> &notes) {
         undone->isShapeGuessed)
       notes.push_back("the file does not hold the shape of parameter '" + name +
                       "', of which it has '" + tensor.name() +
-                      "' alone: it is saved as a vector; export with "
-                      "acc-export if it is none");
+                      "' alone: it is saved as " + printShape(undone->shape) +
+                      "; export with acc-export if it is of another");
   }
 }
 

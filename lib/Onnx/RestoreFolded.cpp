@@ -19,12 +19,13 @@ namespace accel::onnxio {
 static std::optional<FoldedSteps> stepsOfOperator(StringRef op) {
   static const FoldedSteps layout{true, false, false},
       scale{false, true, false}, square{false, false, true},
-      product{false, true, true};
+      product{false, true, true}, repeat{true, false, false, true};
   return StringSwitch<std::optional<FoldedSteps>>(op)
       .Cases({"permute", "transpose", "t", "numpy_t", "slice", "select", "view",
               "_unsafe_view", "reshape", "unsqueeze", "squeeze", "flatten",
-              "unflatten", "narrow", "clone", "alias", "contiguous", "expand"},
+              "unflatten", "narrow", "clone", "alias", "contiguous"},
              layout)
+      .Case("expand", repeat)
       .Case("mul", product)
       .Cases({"div", "neg"}, scale)
       .Cases({"pow", "square"}, square)
@@ -36,7 +37,9 @@ static std::optional<FoldedSteps> stepsWithinCall(StringRef op) {
   static const FoldedSteps layout{true, false, false},
       scale{false, true, false};
   return StringSwitch<std::optional<FoldedSteps>>(op)
-      .Cases({"linear", "matmul", "mm", "addmm", "index"}, layout)
+      .Cases({"linear", "matmul", "mm", "addmm", "index", "group_norm",
+              "native_group_norm"},
+             layout)
       .Cases({"add", "sub", "rsub"}, scale)
       .Default(std::nullopt);
 }
@@ -45,6 +48,8 @@ std::optional<FoldedSteps> stepsOfNames(const TracedProgram &program,
                                         const Call &call,
                                         const onnx::TensorProto &folded) {
   std::optional<FoldedSteps> all = FoldedSteps();
+  bool isRepeated =
+      true; // what is moved as well has several ways to one tensor
   auto allow = [&](std::optional<FoldedSteps> one) {
     if (!all || !one) {
       all = std::nullopt;
@@ -53,6 +58,8 @@ std::optional<FoldedSteps> stepsOfNames(const TracedProgram &program,
     all->layout |= one->layout;
     all->scale |= one->scale;
     all->square |= one->square;
+    isRepeated &= one->repeat;
+    all->repeat = isRepeated;
   };
   auto isInternal = [](StringRef name) { return name.starts_with("val_"); };
   StringRef name = folded.name();
@@ -124,6 +131,8 @@ public:
         elementSize(bitsOfElementType(parameter.data_type()).value_or(0) / 8) {}
   /// Whether there is a way, one or several.
   bool search();
+  /// Whether the parameter is repeated along dimensions, as NumPy broadcasts.
+  bool isRepeated() const;
   std::optional<std::vector<ParameterStep>> run();
 
 private:
@@ -283,7 +292,29 @@ bool Derivation::search() {
   return first || isAmbiguous;
 }
 
+bool Derivation::isRepeated() const {
+  int64_t rank = folded.dims_size(), own = parameter.dims_size();
+  if (parameter.data_type() != folded.data_type() || source.empty() ||
+      elementSize == 0 || own > rank || target.size() <= source.size())
+    return false;
+  Reading all;
+  int64_t stride = 1;
+  for (int64_t dim = rank; dim-- > 0;) {
+    int64_t at = dim - (rank - own),
+            size = at < 0 ? 1 : parameter.dims(int(at));
+    if (size != 1 && size != folded.dims(int(dim)))
+      return false;
+    all.shape.insert(all.shape.begin(), folded.dims(int(dim)));
+    all.strides.insert(all.strides.begin(), size == 1 ? 0 : stride);
+    stride *= size;
+  }
+  return holdsAsItIs(all);
+}
+
 std::optional<std::vector<ParameterStep>> Derivation::run() {
+  if (allowed.repeat && isRepeated())
+    return std::vector{ParameterStep{
+        ParameterStep::Expand, {folded.dims().begin(), folded.dims().end()}}};
   if (!search() || isAmbiguous)
     return std::nullopt;
   std::vector<ParameterStep> steps;

@@ -11,9 +11,9 @@
 namespace accel::onnxio {
 
 /// What the names of calls allow: elements moved or picked, multiplied by one
-/// number, squared.
+/// number, squared; or repeated along dimensions, and nothing else.
 struct FoldedSteps {
-  bool layout = false, scale = false, square = false;
+  bool layout = false, scale = false, square = false, repeat = false;
 };
 
 /// What may have been done on the way to `folded`, an operand of `call`: by the
@@ -25,9 +25,9 @@ std::optional<FoldedSteps> stepsOfNames(const TracedProgram &program,
                                         const onnx::TensorProto &folded);
 
 /// Steps from `parameter` to `folded`, equal bit for bit: a permutation, then a
-/// slice of one dimension, then a reshape, then one multiplication (f32 only).
-/// Nothing where none of the allowed fits, or where several that differ do, as
-/// they do where elements repeat.
+/// slice of one dimension, then a reshape, then one multiplication (f32 only);
+/// or repetition alone, as NumPy broadcasts. Nothing where none of the allowed
+/// fits, or where several that differ do, as they do where elements repeat.
 std::optional<std::vector<ParameterStep>>
 deriveFrom(const OnnxFile &file, const onnx::TensorProto &parameter,
            const onnx::TensorProto &folded, const FoldedSteps &allowed);

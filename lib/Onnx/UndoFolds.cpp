@@ -20,11 +20,13 @@ namespace accel::onnxio {
 namespace {
 /// How many calls of each kind are gone.
 struct GoneCalls {
-  unsigned swaps = 0, unsqueezes = 0, views = 0, numbers = 0, casts = 0;
+  unsigned swaps = 0, unsqueezes = 0, views = 0, numbers = 0, casts = 0,
+           expansions = 0;
   /// Additions of a number, products, quotients: `+`, `*`, `/`.
   std::string arithmetic;
   bool isKnown = true;
   bool hasAlias = false; ///< what a decomposition writes for a detach
+  bool isColumn = false; ///< a vector that a norm has made one of
 
   void count(StringRef op) {
     if (op == "permute" || op == "transpose" || op == "t" || op == "numpy_t")
@@ -37,6 +39,8 @@ struct GoneCalls {
       arithmetic += op == "add" ? '+' : op == "mul" ? '*' : '/';
     else if (op == "_to_copy")
       ++casts;
+    else if (op == "expand")
+      ++expansions;
     else if (op == "scalar_tensor_default") // a number of another type
       ++numbers;
     else if (op == "alias")
@@ -47,11 +51,23 @@ struct GoneCalls {
 };
 } // namespace
 
+/// Whether a value is computed within a call of `group_norm`, of whose weight
+/// and bias, vectors, it makes columns.
+static bool isWithinGroupNorm(const onnx::NodeProto &node, StringRef value) {
+  std::optional<TracedCall> call = tracedCall(node);
+  return value.starts_with("val_") && call &&
+         (call->op == "group_norm" || call->op == "native_group_norm");
+}
+
 static GoneCalls goneCalls(const TracedProgram &program,
+                           const onnx::NodeProto &node,
                            const onnx::TensorProto &folded,
                            StringRef parameter) {
   GoneCalls gone;
-  gone.count(operatorOfName(folded.name()));
+  if (isWithinGroupNorm(node, folded.name()))
+    gone.isColumn = true;
+  else
+    gone.count(operatorOfName(folded.name()));
   for (const std::string &each : *program.foldedFrom(folded.name())) {
     if (program.target(each))
       gone.isKnown &= each == parameter;
@@ -128,17 +144,60 @@ static bool isOfFloats(const OnnxFile &file, const onnx::TensorProto &tensor) {
   return !isHalf && !isBrain;
 }
 
+/// Whether what follows each other along a dimension is equal.
+static bool repeatsAlong(const OnnxFile &file, const onnx::TensorProto &tensor,
+                         unsigned dim) {
+  ArrayRef<char> data = file.values(tensor);
+  size_t size = tensor.dims(int(dim)), outer = 1;
+  for (unsigned before = 0; before < dim; ++before)
+    outer *= tensor.dims(int(before));
+  if (outer * size == 0)
+    return false;
+  size_t bytes = data.size() / (outer * size);
+  for (size_t at = 0; at < outer * size; ++at)
+    if (std::memcmp(data.data() + at * bytes,
+                    data.data() + at / size * size * bytes, bytes) != 0)
+      return false;
+  return true;
+}
+
+/// A parameter that was expanded and nothing else: of sizes of 1 where its
+/// copies are. Nothing where all of its elements are equal, so that this may be
+/// anywhere.
+static std::optional<FoldedParameter>
+undoExpansion(const OnnxFile &file, const onnx::TensorProto &folded) {
+  FoldedParameter undone;
+  undone.shape.assign(folded.dims().begin(), folded.dims().end());
+  undone.steps.push_back({ParameterStep::Expand, undone.shape});
+  undone.isShapeGuessed = true;
+  bool repeats = false;
+  for (auto [dim, size] : enumerate(undone.shape))
+    if (size > 1 && repeatsAlong(file, folded, dim)) {
+      size = 1;
+      repeats = true;
+    }
+  if (!repeats || isUniform(file, folded))
+    return std::nullopt;
+  return undone;
+}
+
 std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
                                          const onnx::NodeProto &node,
                                          const onnx::TensorProto &folded,
                                          StringRef parameter) {
-  GoneCalls gone = goneCalls(program, folded, parameter);
+  GoneCalls gone = goneCalls(program, node, folded, parameter);
   if (!gone.isKnown || gone.arithmetic.size() > 1 || gone.swaps > 1 ||
       gone.numbers > gone.arithmetic.size() ||
       (gone.hasAlias && none_of(program.calls(), [](const Call &each) {
          return isComposite(each.text.op);
        })))
     return std::nullopt;
+  if (gone.expansions) {
+    if (gone.swaps || gone.unsqueezes || gone.views || gone.casts ||
+        !gone.arithmetic.empty())
+      return std::nullopt;
+    return undoExpansion(program.file, folded);
+  }
   FoldedParameter undone;
   SmallVector<int64_t, 4> shape(folded.dims().begin(), folded.dims().end());
   undone.shape = shape;
@@ -151,11 +210,12 @@ std::optional<FoldedParameter> undoFolds(const TracedProgram &program,
     undone.steps.push_back({ParameterStep::Permute, {1, 0}});
     return undone;
   }
-  if (gone.unsqueezes || gone.views) {
+  if (gone.unsqueezes || gone.views || gone.isColumn) {
     llvm::erase_if(undone.shape, isOne);
     unsigned ones = shape.size() - undone.shape.size();
     undone.isShapeGuessed = gone.views;
-    if (gone.views ? undone.shape.size() != 1 : ones != gone.unsqueezes)
+    if (gone.views || gone.isColumn ? undone.shape.size() != 1
+                                    : ones != gone.unsqueezes)
       return std::nullopt;
     undone.steps.push_back({ParameterStep::Reshape, shape});
   }

@@ -8,6 +8,7 @@ import unittest
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from safetensors.torch import load_file, save_file
 
 import acc_export
@@ -216,6 +217,41 @@ class BatchNorms(TrainCase):
         with self.assertRaisesRegex(Refused, "normalizes by the statistics of the batch, and its "
                                              "nodes by running ones"):
             self.compile()
+
+    def test_a_norm_of_a_weight(self):
+        """Whose statistics the file computes: gradients go through them, too."""
+        class Standardized(torch.nn.Conv1d):
+            def forward(self, x):
+                weight = F.batch_norm(self.weight.reshape(1, self.out_channels, -1), None, None,
+                                      training=True, momentum=0.0, eps=2.0 ** -20)
+                return F.conv1d(x, weight.reshape_as(self.weight), self.bias)
+
+        class Small(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = Standardized(3, 4, 2)
+
+            def forward(self, x):
+                return self.conv(x).tanh().square().mean()
+
+        torch.manual_seed(0)
+        module, x = Small().train(), torch.randn(6, 3, 5)
+        with trace.quiet():
+            torch.onnx.export(module, (x,), dynamo=True, optimize=False, input_names=["x"],
+                              output_names=["loss"], verbose=False).save(self.folder / "model.onnx")
+        (self.folder / "inputs").mkdir()
+        np.save(self.folder / "inputs" / "x.npy", x.double().numpy())
+        losses, weights = self.train_steps(3, "--optimizer", "sgd", "--set", "optimizer.lr=0.5")
+        module, x = module.double(), x.double()
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.5)
+        for found in losses:
+            optimizer.zero_grad()
+            loss = module(x)
+            self.assertAlmostEqual(found, loss.item(), places=9)
+            loss.backward()
+            optimizer.step()
+        for name, parameter in module.named_parameters():
+            torch.testing.assert_close(weights[name].double(), parameter.detach(), rtol=1e-7, atol=1e-7)
 
     def test_files_that_do_not_tell(self):
         """The exporter of before calls eval(), unless it is told otherwise."""

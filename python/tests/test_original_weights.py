@@ -67,6 +67,56 @@ class ScaledWithoutGradient(Scaled):
         return (self.words(ids) * half + self.shift).square().mean()
 
 
+class Expanded(nn.Module):
+    """A token before each row, as a Vision Transformer has it, and a column beside each matrix."""
+
+    def __init__(self, start=None, column=(1, 6, 1)):
+        super().__init__()
+        self.words = nn.Embedding(9, 6)
+        self.words.weight = values(9, 6)
+        self.token = values(1, 1, 6, seed=2) if start is None else nn.Parameter(torch.full((1, 1, 6), start))
+        self.column = values(*column, seed=3)
+
+    def forward(self, ids):
+        h = torch.cat([self.token.expand(ids.shape[0], -1, -1), self.words(ids)], 1)
+        h = torch.cat([h.transpose(1, 2), self.column.expand(ids.shape[0], 6, 2)], 2)
+        return (h.tanh() * torch.arange(1., 9.)).square().mean()
+
+
+class Grouped(nn.Module):
+    """Norms of groups, of whose weights the exporter makes columns."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(9, 6)
+        self.words.weight = values(9, 6)
+        self.norm = nn.GroupNorm(3, 6)
+        self.norm.weight, self.norm.bias = values(6, seed=2), values(6, seed=3)
+
+    def forward(self, ids):
+        h = self.norm(self.words(ids).transpose(1, 2))
+        return (h.tanh() * torch.arange(1., 6.)).square().mean()
+
+
+class ExpandedWithoutGradient(Expanded):
+    def forward(self, ids):
+        with torch.no_grad():
+            token = self.token.expand(ids.shape[0], -1, -1)
+        return torch.cat([token, self.words(ids)], 1).tanh().square().mean() + self.column.sum()
+
+
+class Turned(Expanded):
+    """Of a square of equal numbers either way round may be meant."""
+
+    def __init__(self):
+        super().__init__()
+        self.column = nn.Parameter(torch.ones(6, 6))
+
+    def forward(self, ids):
+        square = self.column.t().expand(ids.shape[0], 6, 6)
+        return (torch.cat([square, self.words(ids)], 1).tanh() * torch.arange(1., 7.)).square().mean()
+
+
 class LastOfSample(nn.Module):
     """As BART and T5 classify: the last of those of each sample that a mask chooses."""
 
@@ -126,6 +176,24 @@ class Originals(TrainCase):
         self.assert_right(Scaled(), IDS)
         with self.assertRaisesRegex(Refused, "from parameter 'scale'"):
             self.train(ScaledWithoutGradient(), IDS)
+
+    def test_repetition_is_undone(self):
+        """Without the originals the shape is the copies' own."""
+        self.assert_right(Expanded(), IDS)
+        self.assertIn("it is saved as [1, 1, 6]", self.said)
+        for module in (Expanded(), Expanded(start=0.0), Expanded(column=(6, 1))):
+            self.assert_right(module, IDS, *self.save(module))
+            self.assert_right(module, IDS, *self.save(module), "--mesh", "dp=2")
+        with self.assertRaisesRegex(Refused, "parameter 'token'"):
+            self.train(Expanded(start=0.0), IDS)
+        for module in (ExpandedWithoutGradient(), Turned()):
+            with self.assertRaises(Refused):
+                self.train(module, IDS, *self.save(module))
+
+    def test_columns_of_norms_are_undone(self):
+        module = Grouped()
+        self.assert_right(module, IDS)
+        self.assert_right(module, IDS, *self.save(module))
 
     def test_other_weights_are_refused(self):
         module = Table()

@@ -81,6 +81,15 @@ static LogicalResult normalizeBatch(Importer &n, double epsilon,
                                 n.operand(1), n.operand(2)));
 }
 
+/// Whether a statistic is what the model holds, which gradients do not reach;
+/// else the file has computed it, as of a norm in training mode without any.
+static bool isHeld(Value value) {
+  while (value && isa_and_nonnull<nn::CastOp, nn::ReshapeOp, nn::BroadcastOp>(
+                      value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value && (isa<BlockArgument>(value) || Importer::constantOf(value));
+}
+
 /// (x - mean) / sqrt(variance + epsilon) · scale + bias, of running statistics
 /// unless the node says that it is being trained.
 static LogicalResult importBatchNorm(Importer &n) {
@@ -103,9 +112,11 @@ static LogicalResult importBatchNorm(Importer &n) {
                         "subgraphs (If, Loop, Scan), found one inside";
   if (isTraining && !isFrozen)
     return normalizeBatch(n, epsilon, momentum);
-  // Gradients do not reach running statistics.
-  Value mean = n.stopGradient(n.operand(3)),
-        variance = n.stopGradient(n.operand(4));
+  auto getStatistic = [&](unsigned index) {
+    Value value = n.operand(index);
+    return isHeld(value) ? n.stopGradient(value) : value;
+  };
+  Value mean = getStatistic(3), variance = getStatistic(4);
   if (n.hasFailed())
     return failure();
   Value factor = n.unary<nn::RsqrtOp>(

@@ -87,6 +87,34 @@ TEST_F(ForwardFramesTest, modulesOfPyTorchMayBeMadeInForward) {
                 {kActivation, 1000, "return F.softplus(input, self.beta)"}});
 }
 
+TEST_F(ForwardFramesTest, parametrizationsAreModules) {
+  const char conv[] = "/site-packages/torch/nn/modules/conv.py";
+  const std::vector<Frame> frames{
+      kRoot,
+      {conv, 385, "return self._conv_forward(input, self.weight, self.bias)"},
+      {"/site-packages/torch/nn/utils/parametrize.py", 334,
+       "x = self[0](*originals)"},
+      {"/site-packages/torch/nn/utils/parametrizations.py", 327,
+       "return torch._weight_norm(weight_v, weight_g, self.dim)"}};
+  const std::string utilities = "torch.nn.utils.";
+  expect(false, frames,
+         {utilities + "parametrize.ParametrizedConv1d",
+          utilities + "parametrize.ParametrizationList",
+          utilities + "parametrizations._WeightNorm"});
+  expect(true, frames,
+         {utilities + "parametrize.ParametrizedConv1d",
+          utilities + "parametrize.ParametrizationList"});
+}
+
+TEST_F(ForwardFramesTest, activationsOfTransformersAreMadeInFunctions) {
+  expect(false, {kRoot,
+                 {"/site-packages/transformers/activations.py", 103,
+                  "return nn.functional.silu(input)"}});
+  expect(true, {kRoot,
+                {"/site-packages/transformers/integrations/moe.py", 103,
+                 "return nn.functional.silu(input)"}});
+}
+
 TEST_F(ForwardFramesTest, registeredModulesTakeAFrameEach) {
   expect(true, {kRoot, {"m.py", 3, "return x * w"}});
   expect(false, {kRoot, {"m.py", 3, "return x * w"}}, {"m.Scale"});
