@@ -73,6 +73,10 @@ def _has_mixed_bounds(self, min, max):
     return _value(self).is_floating_point() and len(bounds) > 1
 
 
+def _has_mixed_numbers(start, end, step=None, **_):
+    return {type(number) for number in (start, end, step) if number is not None} == {int, float}
+
+
 def _is_integer(self, **_):
     return not _value(self).is_floating_point() and _value(self).dtype != torch.bool
 
@@ -136,6 +140,8 @@ ROWS = [
     Row(aten.clamp.default, formulas.clamp, _has_mixed_bounds),
     Row(aten.amax.default, formulas.over_all(torch.amax), _is_over_all),
     Row(aten.amin.default, formulas.over_all(torch.amin), _is_over_all),
+    Row(aten.arange.start, formulas.float_range, _has_mixed_numbers),
+    Row(aten.arange.start_step, formulas.float_range, _has_mixed_numbers),
     Row(aten.cdist.default, formulas.cdist),
     Row(aten.masked_select.default, formulas.masked_select),
     Row(aten.trace.default, formulas.trace),

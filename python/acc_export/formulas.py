@@ -31,6 +31,11 @@ def dropout_in_place(input, p, train):
     return input.copy_(torch.dropout(input, p, train))
 
 
+def float_range(start, end, step=1.0, **options):
+    """Of numbers of two types, which the exporter leaves as they are, and a Range does not take."""
+    return torch.arange(float(start), float(end), float(step), **options)
+
+
 def without_generator(draw):
     """`generator=None`, which the exporter does not know, is the default."""
     return lambda *sizes, generator, **options: draw(*sizes, **options)

@@ -270,6 +270,32 @@ class Convolutions(TrainCase):
             with self.subTest(seed=seed):
                 self.check_many(100 + seed, pick_pooling, PER_MODEL)
 
+    def test_ties(self):
+        """Of equal elements the first one has the gradient, in row-major order: of pads, of windows
+        that overlap, of NaN's neighbours, and where windows are too large for slices."""
+        class Tied(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.shift = torch.nn.Parameter(torch.zeros(ROWS, 2, 9, 20))
+
+            def forward(self, x):
+                x = torch.round(x[:, :360].reshape(ROWS, 2, 9, 20)) + self.shift
+                total = 0
+                for size, stride, padding in ((3, 2, 1), (2, 2, 0), (3, 1, 0), ((2, 18), 1, 0)):
+                    y = torch.nn.functional.max_pool2d(x, size, stride, padding)
+                    total = total + (y * torch.arange(1., y[0].numel() + 1).view(y[0].shape)).sum()
+                return total / 1024
+
+        module = Tied()
+        self.export(module, (DATA,))
+        np.save(self.folder / "inputs" / "x.npy", DATA.double().numpy())
+        losses, weights = self.train_steps(1, "--optimizer", "sgd", "--set", "optimizer.lr=1")
+        module = module.double()
+        loss = module(DATA.double())
+        loss.backward()
+        self.assertAlmostEqual(losses[0], loss.item(), places=9)
+        torch.testing.assert_close(weights["shift"].double(), -module.shift.grad, rtol=1e-12, atol=1e-12)
+
     def test_pyramid(self):
         module = Pyramid()
         self.export(module, (DATA,))

@@ -211,6 +211,12 @@ class Rows(ExportCase):
     def test_trace(self):
         self.check("EyeLike", lambda s, z: (z.T @ z).trace() * z.trace())
 
+    def test_ranges_of_two_types(self):
+        for given in ((1., 7), (0, 3.0, 0.5), (6., 0, -1)):
+            with self.subTest(given):
+                self.assert_same(Calls(lambda s, x: (s.a(x).sum(1) * torch.arange(*given)).sum()), (X,))
+        self.assert_same(Calls(lambda s, x: s.a(x)[torch.arange(1, 5)].sum()), (X,))
+
     def test_formulas_that_end_at_0(self):
         def logs(s, z):
             # Exact zeros among them.

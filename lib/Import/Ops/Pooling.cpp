@@ -84,6 +84,47 @@ countElements(const Pooled &pooled, ArrayRef<int64_t> space, bool withPads) {
   return numbers;
 }
 
+/// Of windows of more elements slices would be many ops.
+static constexpr int64_t kMostSlices = 16;
+
+/// What the elements of each window come to, two after two, as combinations of
+/// slices along one dimension after another, the last one first: elements stay
+/// in the order of the operand, whichever this is. Null where there are too
+/// many.
+static Value combineSlices(Importer &n, const Pooled &pooled, Value outside,
+                           llvm::function_ref<Value(Value, Value)> combine) {
+  const Windows &windows = pooled.windows;
+  if (llvm::any_of(windows.kernel,
+                   [](int64_t size) { return size > kMostSlices; }))
+    return nullptr;
+  Value value = n.operand(0);
+  for (size_t dim = windows.space(); dim-- > 0 && !n.hasFailed();) {
+    int64_t at = int64_t(dim) + 2, count = pooled.counts[dim];
+    SmallVector<int64_t> shape(Importer::shape(value)), low(shape.size(), 0),
+        high = low, starts = low, steps(shape.size(), 1);
+    int64_t end = (count - 1) * windows.strides[dim] + windows.extent(dim);
+    low[at] = windows.low[dim];
+    high[at] = std::max<int64_t>(0, end - low[at] - shape[at]);
+    if (low[at] || high[at])
+      value = n.create<nn::PadOp>({value, outside},
+                                  {n.named("low", low), n.named("high", high)});
+    shape[at] = count;
+    steps[at] = windows.strides[dim];
+    Value combined;
+    for (int64_t place = 0; place < windows.kernel[dim]; ++place) {
+      starts[at] = place * windows.dilations[dim];
+      Value slice = n.create<nn::SliceOp>(value, {n.named("starts", starts),
+                                                  n.named("sizes", shape),
+                                                  n.named("steps", steps)});
+      if (n.hasFailed())
+        return nullptr;
+      combined = combined ? combine(combined, slice) : slice;
+    }
+    value = combined;
+  }
+  return value;
+}
+
 static LogicalResult importAveragePool(Importer &n) {
   Value x = n.operand(0);
   bool withPads = n.intAttr("count_include_pad", 0) != 0;
@@ -91,18 +132,21 @@ static LogicalResult importAveragePool(Importer &n) {
   if (!pooled)
     return failure();
   Type element = Importer::element(x);
-  Value windows = gatherWindows(n, x, pooled->windows, pooled->counts,
-                                n.splat({}, element, 0));
-  SmallVector<int64_t> dims = pooled->elementDims(Importer::rank(x));
+  Value zero = n.splat({}, element, 0);
   SmallVector<double> numbers =
       countElements(*pooled, Importer::shape(x).drop_front(2), withPads);
   int64_t all = ShapedType::getNumElements(pooled->windows.kernel);
-  if (llvm::all_of(numbers, [&](double count) { return count == all; }))
-    return n.finish(n.mean(windows, dims, /*keepDims=*/false));
-  Value sum =
-      n.reduce(nn::ReductionKind::sum, windows, dims, /*keepDims=*/false);
+  Value sum = combineSlices(n, *pooled, zero, [&](Value a, Value b) {
+    return n.binary<nn::AddOp>(a, b);
+  });
+  if (!sum)
+    sum = n.reduce(nn::ReductionKind::sum,
+                   gatherWindows(n, x, pooled->windows, pooled->counts, zero),
+                   pooled->elementDims(Importer::rank(x)), /*keepDims=*/false);
   if (!sum)
     return failure();
+  if (llvm::all_of(numbers, [&](double count) { return count == all; }))
+    return n.finish(n.scale(sum, 1.0 / double(all)));
   auto number = cast<FloatType>(element);
   SmallVector<APFloat> rounded =
       llvm::map_to_vector(numbers, [&](double count) {
@@ -201,12 +245,23 @@ static LogicalResult importMaxPool(Importer &n) {
   if (!pooled)
     return failure();
   Value outside = n.getNeutral(nn::ReductionKind::max, Importer::element(x));
+  if (!n.wantsResult(1)) {
+    n.ignoreAttr("storage_order");
+    // The largest of the largest of rows is in the first row that has it, at
+    // the first place there. NaN stays.
+    using P = nn::ComparePredicate;
+    Value largest =
+        combineSlices(n, *pooled, outside, [&](Value before, Value next) {
+          Value isKept = n.binary<nn::OrOp>(n.compare(P::le, next, before),
+                                            n.compare(P::ne, before, before));
+          return n.select(isKept, before, next);
+        });
+    if (largest || n.hasFailed())
+      return n.finish(largest);
+  }
   Value windows = gatherWindows(n, x, pooled->windows, pooled->counts, outside);
   Value largest = reduceToLargest(n, windows, Importer::rank(x));
-  if (n.wantsResult(1))
-    n.setResult(1, findLargest(n, *pooled, windows, largest));
-  else
-    n.ignoreAttr("storage_order");
+  n.setResult(1, findLargest(n, *pooled, windows, largest));
   return n.finish(largest);
 }
 
