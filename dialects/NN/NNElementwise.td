@@ -249,7 +249,8 @@ def NN_DropoutOp : NN_InferredOp<"dropout"> {
 def NN_RngOp : NN_Op<"rng"> {
   let summary = "Random numbers, drawn anew in every step";
   let description = [{
-    Numbers of [0, 1), or of the normal distribution of mean 0 and variance 1.
+    Numbers between 0 and 1, neither of which is drawn, so that logarithms are
+    finite, or of the normal distribution of mean 0 and variance 1.
     `site` tells the draws of a model apart, dropouts among them; as theirs,
     the numbers are a function of the seed, the step's number and the logical
     coordinates, so an nn program alone does not say which. Entries that do not

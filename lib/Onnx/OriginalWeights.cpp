@@ -85,8 +85,7 @@ LogicalResult OnnxFile::readOriginals(StringRef path) {
                << "' was exported with, found other values of parameter '"
                << input.target
                << "'; if they are those, the exporter has folded something "
-                  "into "
-                  "it, as a batch norm: export with acc-export, or with "
+                  "into it, as a batch norm: export with acc-export, or with "
                   "torch.onnx.export(…, dynamo=True, optimize=False)";
       continue;
     }

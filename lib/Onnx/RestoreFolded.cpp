@@ -48,8 +48,8 @@ std::optional<FoldedSteps> stepsOfNames(const TracedProgram &program,
                                         const Call &call,
                                         const onnx::TensorProto &folded) {
   std::optional<FoldedSteps> all = FoldedSteps();
-  bool isRepeated =
-      true; // what is moved as well has several ways to one tensor
+  // What is moved as well has several ways to one tensor.
+  bool isRepeated = true;
   auto allow = [&](std::optional<FoldedSteps> one) {
     if (!all || !one) {
       all = std::nullopt;

@@ -132,6 +132,9 @@ static LogicalResult importAveragePool(Importer &n) {
   if (!pooled)
     return failure();
   Type element = Importer::element(x);
+  if (!isa<FloatType>(element))
+    return n.error() << "expected floats to take the mean of, found "
+                     << x.getType();
   Value zero = n.splat({}, element, 0);
   SmallVector<double> numbers =
       countElements(*pooled, Importer::shape(x).drop_front(2), withPads);
