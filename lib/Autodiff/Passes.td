@@ -24,7 +24,7 @@ def AddInferencePass : Pass<"nn-add-inference", "::mlir::ModuleOp"> {
     that count, their numerators and denominators are outputs (`loss.term.K.numerator`), of which `acc-run` makes the
     loss of all rows.
 
-    Batch norms go by running statistics, and dropout gives what it is given. Inputs and states that the results do not
+    Batch norms go by running statistics, dropout gives what it is given, and `nn.rng` stays. Inputs and states that the results do not
     need are gone: a forward takes no labels. Refuses names that are no outputs, those of reports, and a name given twice.
 
     ```mlir

@@ -7,6 +7,7 @@
 #include "GraphImporter.h"
 #include "Tensors.h"
 #include "TrainedNorms.h"
+#include "UndoSteps.h"
 #include "dialects/Accel/Accel.h"
 #include "dialects/NN/Calls.h"
 #include "dialects/NN/NN.h"
@@ -124,54 +125,6 @@ ModelImporter::inputValue(const onnx::ValueInfoProto &input,
   return value;
 }
 
-/// One of what is repeated along dimensions of size 1.
-static DenseElementsAttr takeOne(DenseElementsAttr value,
-                                 RankedTensorType type) {
-  ArrayRef<int64_t> all = value.getType().getShape();
-  SmallVector<Attribute> kept;
-  for (auto [place, each] : llvm::enumerate(value.getValues<Attribute>())) {
-    int64_t rest = place;
-    bool isFirst = true;
-    for (int64_t dim = all.size() - 1; dim >= 0; rest /= all[dim--])
-      isFirst &= type.getDimSize(dim) != 1 || rest % all[dim] == 0;
-    if (isFirst)
-      kept.push_back(each);
-  }
-  return DenseElementsAttr::get(type, kept);
-}
-
-/// What was before a step of those that are undone: a reshape of the whole
-/// parameter, repetition, a cast, an addition, a product.
-static DenseElementsAttr undo(const onnxio::ParameterStep &step,
-                              DenseElementsAttr value, ArrayRef<int64_t> shape,
-                              Type element) {
-  using Step = onnxio::ParameterStep;
-  if (step.kind == Step::Reshape)
-    return value.reshape(RankedTensorType::get(shape, value.getElementType()));
-  if (step.kind == Step::Expand)
-    return takeOne(value, RankedTensorType::get(shape, value.getElementType()));
-  if (step.kind == Step::Widen)
-    return cast<DenseFPElementsAttr>(value).mapValues(
-        element, [&](APFloat wide) {
-          bool lossy;
-          wide.convert(cast<FloatType>(element).getFloatSemantics(),
-                       APFloat::rmNearestTiesToEven, &lossy);
-          return wide.bitcastToAPInt();
-        });
-  assert((step.kind == Step::Offset || step.kind == Step::Scale) &&
-         "no other is undone");
-  return cast<DenseFPElementsAttr>(value).mapValues(
-      value.getElementType(), [&](const APFloat &result) {
-        APFloat number(step.number);
-        bool lossy;
-        number.convert(result.getSemantics(), APFloat::rmNearestTiesToEven,
-                       &lossy);
-        APFloat before =
-            step.kind == Step::Scale ? result / number : result - number;
-        return before.bitcastToAPInt();
-      });
-}
-
 FailureOr<nn::StateOp>
 ModelImporter::declareState(const onnxio::Parameter &parameter) {
   Location loc = nameLoc(parameter.name);
@@ -241,8 +194,8 @@ ModelImporter::declareState(const onnxio::Parameter &parameter) {
         return failure();
       init = identity ? value : transposeBack(value, source->permutation);
       for (const onnxio::ParameterStep &step : llvm::reverse(parameter.steps))
-        init =
-            undo(step, cast<DenseElementsAttr>(init), parameter.shape, element);
+        init = undoStep(step, cast<DenseElementsAttr>(init), parameter.shape,
+                        element);
     }
   }
   SmallVector<StringRef> aliases(parameter.aliases.begin(),

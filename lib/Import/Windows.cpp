@@ -114,7 +114,7 @@ static bool checkPlaces(Importer &n, int64_t count, int64_t size) {
   return false;
 }
 
-Value import::gatherWindows(Importer &n, Value value, const Windows &windows,
+Value import::padForWindows(Importer &n, Value value, const Windows &windows,
                             ArrayRef<int64_t> counts, Value outside) {
   if (n.hasFailed())
     return nullptr;
@@ -128,9 +128,18 @@ Value import::gatherWindows(Importer &n, Value value, const Windows &windows,
         std::max<int64_t>(0, end - Importer::shape(value)[lead + dim]));
   }
   auto isZero = [](int64_t count) { return count == 0; };
-  if (!llvm::all_of(low, isZero) || !llvm::all_of(high, isZero))
-    value = n.create<nn::PadOp>({value, outside},
-                                {n.named("low", low), n.named("high", high)});
+  if (llvm::all_of(low, isZero) && llvm::all_of(high, isZero))
+    return value;
+  return n.create<nn::PadOp>({value, outside},
+                             {n.named("low", low), n.named("high", high)});
+}
+
+Value import::gatherWindows(Importer &n, Value value, const Windows &windows,
+                            ArrayRef<int64_t> counts, Value outside) {
+  value = padForWindows(n, value, windows, counts, outside);
+  if (n.hasFailed())
+    return nullptr;
+  size_t space = windows.space(), lead = Importer::rank(value) - space;
   // From the last dimension on, so that those before it stay where they are.
   for (size_t back = 0; back < space; ++back) {
     size_t dim = space - 1 - back, at = lead + dim;

@@ -33,6 +33,12 @@ std::optional<llvm::SmallVector<int64_t>>
 countWindows(NodeImporter &n, llvm::ArrayRef<int64_t> sizes,
              const Windows &windows, bool roundUp = false);
 
+/// The value with as much of `outside`, a scalar, before and behind its
+/// dimensions of space as windows see.
+mlir::Value padForWindows(NodeImporter &n, mlir::Value value,
+                          const Windows &windows,
+                          llvm::ArrayRef<int64_t> counts, mlir::Value outside);
+
 /// The elements of each window: of [n, c, s…] windows [n, c, p…, k…]. What is
 /// outside is `outside`, a scalar.
 mlir::Value gatherWindows(NodeImporter &n, mlir::Value value,

@@ -71,11 +71,8 @@ static bool callsNewObject(StringRef text) {
 //===-- Frames ------------------------------------------------------------===//
 
 /// A file of PyTorch's own modules. Those whose names begin with `_` hold
-/// autograd functions. That of transformers' activations holds modules alone,
-/// which functions make as they are called.
+/// autograd functions.
 static bool isTorchModule(const SourceLine &frame) {
-  if (StringRef(frame.file).ends_with("/transformers/activations.py"))
-    return true;
   auto [folder, name] = StringRef(frame.file).rsplit('/');
   return (folder.ends_with("torch/nn/modules") ||
           folder.ends_with("torch/ao/nn/qat/modules")) &&
@@ -86,6 +83,12 @@ static bool isTorchModule(const SourceLine &frame) {
 static bool callsItsModules(const SourceLine &frame) {
   return isTorchModule(frame) &&
          StringRef(frame.file).ends_with("/container.py");
+}
+
+/// A file of modules alone, which functions of transformers make as they are
+/// called.
+static bool isActivation(const SourceLine &frame) {
+  return StringRef(frame.file).ends_with("/transformers/activations.py");
 }
 
 static bool isGenerated(const SourceLine &frame) {
@@ -135,7 +138,7 @@ bool ForwardFrames::isModules(ArrayRef<SourceLine> frames, size_t number,
                               size_t &next) const {
   const SourceLine &frame = frames[number];
   StringRef caller = frames[number - 1].text;
-  if (isGenerated(frame) || isTorchModule(frame) ||
+  if (isGenerated(frame) || isTorchModule(frame) || isActivation(frame) ||
       caller.contains(".forward(") ||
       (caller.contains(".apply(") && !callsFunction(frames[number - 1])))
     return true;

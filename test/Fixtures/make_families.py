@@ -5,7 +5,6 @@ families/expected.json says how PyTorch trains them in float64: loss and gradien
 of SGD, and what has become of the smaller parameters. Those with batch norms take statistics of each
 half of the batch; those that draw random numbers are of the numbers that acc draws. Run it with the
 versions of requirements.txt."""
-import copy
 import json
 import pathlib
 import shutil
@@ -145,15 +144,13 @@ def has_norms(module):
 
 def train(module, inputs):
     """Losses and norms of gradients, and the parameters and running statistics at the end."""
-    module = copy.deepcopy(module).double()
-    for part in module.modules():  # numbers of norms are of float32 in the file
+    module = trained.widen(module)
+    for part in module.modules():
         if isinstance(part, MambaRMSNorm):  # which computes in float32 always
             part.forward = lambda x, of=part: F.rms_norm(
                 x, x.shape[-1:], of.weight, float(np.float32(of.variance_epsilon)))
-        if isinstance(getattr(part, "eps", None), float):
+        if isinstance(getattr(part, "eps", None), float):  # of other norms, too
             part.eps = float(np.float32(part.eps))
-        if isinstance(part, torch.nn.modules.batchnorm._BatchNorm):
-            part.momentum = 1 - float(np.float32(1 - part.momentum))
     parts, draws = PARTS if has_norms(module) else 1, Draws()
     optimizer = torch.optim.SGD(module.parameters(), lr=RATE)
     steps = []

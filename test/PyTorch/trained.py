@@ -104,14 +104,20 @@ def double(value):
     return value.double() if value.is_floating_point() else value
 
 
-def train(model, inputs, micro_batches, draws):
-    """Losses, and the model after the steps. Numbers of norms are of float32 in the file, and
-    norms of few numbers tell."""
+def widen(model):
+    """A copy in float64 with the numbers of batch norms as files have them, in float32: norms of few
+    numbers tell."""
     model = copy.deepcopy(model).double()
     for part in model.modules():
         if isinstance(part, torch.nn.modules.batchnorm._BatchNorm):
             part.eps = float(np.float32(part.eps))
             part.momentum = 1 - float(np.float32(1 - part.momentum))
+    return model
+
+
+def train(model, inputs, micro_batches, draws):
+    """Losses, and the model after the steps."""
+    model = widen(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
     losses = []
     for step in range(STEPS):

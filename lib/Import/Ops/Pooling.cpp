@@ -97,18 +97,12 @@ static Value combineSlices(Importer &n, const Pooled &pooled, Value outside,
   if (llvm::any_of(windows.kernel,
                    [](int64_t size) { return size > kMostSlices; }))
     return nullptr;
-  Value value = n.operand(0);
+  Value value = padForWindows(n, n.operand(0), windows, pooled.counts, outside);
   for (size_t dim = windows.space(); dim-- > 0 && !n.hasFailed();) {
-    int64_t at = int64_t(dim) + 2, count = pooled.counts[dim];
-    SmallVector<int64_t> shape(Importer::shape(value)), low(shape.size(), 0),
-        high = low, starts = low, steps(shape.size(), 1);
-    int64_t end = (count - 1) * windows.strides[dim] + windows.extent(dim);
-    low[at] = windows.low[dim];
-    high[at] = std::max<int64_t>(0, end - low[at] - shape[at]);
-    if (low[at] || high[at])
-      value = n.create<nn::PadOp>({value, outside},
-                                  {n.named("low", low), n.named("high", high)});
-    shape[at] = count;
+    int64_t at = int64_t(dim) + 2;
+    SmallVector<int64_t> shape(Importer::shape(value)), starts(shape.size(), 0),
+        steps(shape.size(), 1);
+    shape[at] = pooled.counts[dim];
     steps[at] = windows.strides[dim];
     Value combined;
     for (int64_t place = 0; place < windows.kernel[dim]; ++place) {
